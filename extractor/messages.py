@@ -106,6 +106,22 @@ class Offer:
     strict: bool = False
 
 
+NOTHING_TO_EXTRACT = Offer(
+    name="nothing_to_extract",
+    description=(
+        "Call this when the document holds nothing (more) of what is asked for, or when a record that was not accepted "
+        "should be given up. Never call it to skip a record that can be mended."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {"reason": {"type": "string", "description": "why, in one sentence"}},
+        "required": ["reason"],
+        "additionalProperties": False,
+    },
+)
+"""The one offer that is ours: how a model drops an obligation, so that none is ever closed by silence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How an answer is drawn.
@@ -194,6 +210,7 @@ class Calls:
 
 __all__ = [
     "FATAL",
+    "NOTHING_TO_EXTRACT",
     "Ask",
     "Calls",
     "FinishReason",

@@ -1,0 +1,104 @@
+"""What came of one document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from extractor.errors import OutcomeError
+from extractor.messages import Message, Reply, ToolResult, Unanswered, Usage
+
+
+class Status(StrEnum):
+    """The end of a document. All but ``failed`` are settled: a later run asks nothing for them."""
+
+    DONE = "done"
+    """At least one record was accepted, and nothing is left open."""
+    EMPTY = "empty"
+    """The model says that the document holds nothing of what is asked for."""
+    DUPLICATE = "duplicate"
+    """Every record of the document is held already by another."""
+    EXHAUSTED = "exhausted"
+    """Attempts ran out with something left open; records accepted before are kept."""
+    REFUSED = "refused"
+    """The last model in the list declines to answer."""
+    FAILED = "failed"
+    """The document could not be read, the provider could not be reached, or a function of ours or yours broke."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a later run leaves this document alone."""
+        return self is not Status.FAILED
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing is left to do for a person."""
+        return self in (Status.DONE, Status.EMPTY, Status.DUPLICATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One question put to a model, with what it answered and what became of each call."""
+
+    rank: int
+    answer: Reply | Unanswered
+    results: tuple[ToolResult, ...] = ()
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The error text of each call that was not accepted, as the model was told it."""
+        if isinstance(self.answer, Unanswered):
+            return (self.answer.cause,)
+        return tuple(result.content for result in self.results if result.is_error)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one document: status, records, and the way there.
+
+    ``results`` are the accepted and the duplicate calls; ``error`` says in one line why a document is not done;
+    ``cause`` holds the traceback of a bug in a user's function; ``unanswered`` is why no model answered;
+    ``source`` and ``document`` (hash of its bytes) say which document it was.
+    """
+
+    status: Status
+    results: tuple[ToolResult, ...] = ()
+    transcript: tuple[Message, ...] = field(default=(), repr=False)
+    attempts: tuple[Attempt, ...] = field(default=(), repr=False)
+    usage: Usage = Usage()
+    flags: tuple[str, ...] = ()
+    error: str = ""
+    cause: str | None = field(default=None, repr=False)
+    unanswered: Unanswered | None = None
+    source: str = ""
+    document: str = ""
+    is_cached: bool = False
+    """Settled by an earlier run: nothing was asked."""
+    is_outdated: bool = False
+    """Settled by an earlier run with another schema, prompt or model."""
+
+    @property
+    def records(self) -> tuple[Any, ...]:
+        """The native objects of all accepted and duplicate calls, in the order in which they were accepted."""
+        return tuple(result.processed_content for result in self.results if result.processed_content is not None)
+
+    @property
+    def record(self) -> Any:
+        """The one record of this document.
+
+        :raises OutcomeError: unless there is exactly one.
+        """
+        records = self.records
+        if len(records) != 1:
+            why = f": {self.error}" if self.error else ""
+            raise OutcomeError(
+                f"{self.source or 'the document'} has {len(records)} records (status {self.status}){why}",
+                hint="use outcome.records for any number of them",
+            )
+        return records[0]
+
+    @property
+    def processed_content(self) -> Any:
+        """The same as :attr:`record`, by the name that the chain runner gives it."""
+        return self.record

@@ -6,6 +6,7 @@ question is put, so that an answer that was paid for is kept before the next ste
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -62,20 +63,23 @@ class Replies(Protocol):
 
 
 def kept(put: Put, replies: Replies, identity: Callable[[int], str]) -> Put:
-    """Answer from what is kept, and keep what is answered.
+    """Answer from what is kept, and keep what is answered; equal questions asked at once are put once.
 
     :param identity: of the model of a rank: what enters the request key beside the question itself.
     """
+    asking: dict[str, asyncio.Lock] = {}
 
     async def put_once(ask: Ask) -> Reply | Unanswered:
         key = request_key(identity(ask.rank), ask)
-        reply = await replies.get(key)
-        if reply is not None:
-            return reply
-        answer = await put(ask)
-        if isinstance(answer, Reply):
-            await replies.keep(key, answer)
-        return answer
+        async with asking.setdefault(key, asyncio.Lock()):
+            try:
+                reply = await replies.get(key)
+                answer = reply if reply is not None else await put(ask)
+                if reply is None and isinstance(answer, Reply):
+                    await replies.keep(key, answer)
+                return answer
+            finally:
+                asking.pop(key, None)
 
     return put_once
 

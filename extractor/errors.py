@@ -91,7 +91,14 @@ class WeightsError(ModelError):
 
 
 class ProviderError(ModelError):
-    """The provider refuses every request: wrong key, unknown model, bad request."""
+    """The provider refuses every request (wrong key, unknown model), or does not answer any more.
+
+    ``kind`` is the kind of the last :class:`~extractor.messages.Unanswered`.
+    """
+
+    def __init__(self, message: str, *, kind: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
 
 
 class StoreError(ExtractorError):

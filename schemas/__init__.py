@@ -1,0 +1,1 @@
+"""Record types, and the functions that create them."""

@@ -1,0 +1,136 @@
+"""``extractor status`` and ``extractor records``: what the ledger knows."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from extractor import configuration, project
+from extractor.outcome import Status
+from extractor.pipeline import Options, Pipeline
+from extractor.store import ledger
+from extractor.store.store import Store
+
+REASONS = (Status.EXHAUSTED, Status.REFUSED, Status.FAILED)
+
+
+def status_command(name: str | None, *, json: bool, database: str | None, root: Path | None) -> None:
+    """Print counts by pipeline and outcome, and each document that is not done with its reason."""
+    store, pipeline = _opened(name, database, root)
+    known = pipeline.name if pipeline is not None else None
+    counts = store.read(lambda session: ledger.counts(session, known))
+    open_ = store.read(lambda session: ledger.works(session, known, (*map(str, REASONS), ledger.RUNNING)))
+    flagged = [work for work in store.read(lambda session: ledger.works(session, known)) if work["flags"]]
+    if json:
+        _print({"outcomes": [dict(row) for row in counts], "open": [_reason(work) for work in open_],
+                "flagged": [_reason(work) for work in flagged]})  # fmt: skip
+        return
+    if not counts:
+        sys.stdout.write("no document has been read yet: extractor run PIPELINE SOURCE...\n")
+        return
+    head = ("pipeline", "outcome", "documents", "attempts", "tokens in", "tokens out", "seconds")
+    rows = [
+        (
+            row["pipeline"],
+            row["status"],
+            row["documents"],
+            row["attempts"],
+            f"{row['input_tokens']:,}",
+            f"{row['output_tokens']:,}",
+            f"{row['seconds']:.1f}",
+        )
+        for row in counts
+    ]
+    _table(head, rows)
+    for work in open_:
+        sys.stdout.write(f"{work['status']}: {work['source']}: {work['error'] or 'interrupted; run again'}\n")
+    for work in flagged:
+        sys.stdout.write(f"flagged: {work['source']}: {'; '.join(work['flags'])}\n")
+
+
+def records_command(name: str, *, json: bool, database: str | None, root: Path | None) -> None:
+    """Print the records of a pipeline, each with its document."""
+    store, pipeline = _opened(name, database, root)
+    known = pipeline.name if pipeline is not None else name
+    rows = list(_records(store, known))
+    if json:
+        for row in rows:
+            _print(row)
+        return
+    if not rows:
+        sys.stdout.write("no records yet: extractor run PIPELINE SOURCE...\n")
+        return
+    shown = [{key: value for key, value in row["record"].items() if not isinstance(value, list)} for row in rows]
+    head = list(dict.fromkeys(key for row in shown for key in row))
+    lists = [{key: f"{len(v)} {key}" for key, v in row["record"].items() if isinstance(v, list)} for row in rows]
+    body = [
+        (Path(row["source"]).name, *(_cell(values.get(key)) for key in head), ", ".join(counted.values()))
+        for row, values, counted in zip(rows, shown, lists, strict=True)
+    ]
+    _table(("document", *head, ""), body)
+    sys.stdout.write(f"{len(rows)} records\n")
+
+
+def _records(store: Store, pipeline: str) -> Iterator[dict[str, Any]]:
+    from extractor.frames import as_row
+
+    for work in store.read(lambda session: ledger.works(session, pipeline)):
+        if work["status"] == ledger.RUNNING:
+            continue
+        links = store.read(lambda session, key=work["id"]: ledger.links(session, key))  # type: ignore[misc]
+        for link in links:
+            record = store.reload(dict(link))
+            yield {
+                "document": work["document"],
+                "source": work["source"],
+                "status": work["status"],
+                "verdict": link["verdict"],
+                "record": dict(as_row(record)) if record is not None else link["arguments"],
+                "flags": link["flags"],
+            }
+
+
+def _opened(name: str | None, database: str | None, root: Path | None) -> tuple[Store, Pipeline | None]:
+    where = configuration.find(root)
+    options = Options(database=database, project=where)
+    if name is not None:
+        pipeline = project.pipeline(where, name)
+        return pipeline.store(options), pipeline
+    setting = where.setting("database", given=database)
+    folder = Path.cwd() if setting.origin == "command line" else where.folder
+    return Store(setting.value, folder), None
+
+
+def _reason(work: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: work[key] for key in ("document", "source", "pipeline", "status", "error", "flags", "attempts")}
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Columns as wide as their widest value; numbers to the right. Wide enough for a pipe, narrow on a terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, title in enumerate(head):
+        numeric = all(isinstance(row[number], int) or _is_number(str(row[number])) for row in rows)
+        table.add_column(title, justify="right" if numeric else "left", overflow="ellipsis", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(str(value)) for value in row))
+    console.print(table)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(",", "").replace(".", "", 1).lstrip("-").isdigit()
+
+
+def _print(value: object) -> None:
+    sys.stdout.write(jsonlib.dumps(value, ensure_ascii=False, default=str) + "\n")

@@ -1,0 +1,258 @@
+"""``extractor run``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from extractor import configuration, project
+from extractor.cli.progress import Progress, clock
+from extractor.engines.local import Stop
+from extractor.errors import ConfigurationError, ExtractorError, ProviderError, UsageError
+from extractor.extraction import Plan, Source
+from extractor.messages import FATAL
+from extractor.outcome import Outcome, Status
+from extractor.pipeline import Options, Pipeline, supervised
+
+GOOD, FAILURES, USAGE, NOTHING, STOPPED = 0, 1, 2, 3, 4
+SHOWN = 20
+"""Failures that are listed at the end; ``extractor status`` has them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line says."""
+
+    pipeline: str
+    sources: tuple[str, ...]
+    model: str | None
+    database: str | None
+    workers: int | None
+    max_failures: str
+    json: bool
+    root: Path | None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the run has met, for its last words."""
+
+    progress: Progress
+    failures: list[Outcome] = field(default_factory=list)
+    cached: int = 0
+    outdated: int = 0
+    flagged: int = 0
+    records: int = 0
+    error: ExtractorError | None = None
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one outcome."""
+        self.progress.add(outcome)
+        self.cached += outcome.is_cached
+        self.outdated += outcome.is_outdated
+        self.flagged += bool(outcome.flags)
+        self.records += len(outcome.results) if not outcome.is_cached else 0
+        if not outcome.status.is_good:
+            self.failures.append(outcome)
+
+
+def run_command(request: Request) -> int:
+    """Run a pipeline over its sources; returns the exit code."""
+    from extractor.documents import find
+
+    allowed = _allowance(request.max_failures)
+    where = configuration.find(request.root)
+    pipeline = project.pipeline(where, request.pipeline)
+    paths = list(find(request.sources))
+    stop = Stop()
+    options = Options(request.model, request.database, request.workers, where, stop)
+    store = pipeline.store(options)
+    plan = pipeline.plan(options, store)
+    _header(pipeline, plan, options, len(paths))
+    if _anything_to_ask(plan, paths):
+        prepare(plan)
+    run = store.start_run(plan.pipeline, plan.fingerprint, ", ".join(model.name for model in plan.models))
+    begun = time.monotonic()
+    with Progress(len(paths)) as progress:
+        tally = Tally(progress)
+        asyncio.run(_work(_numbered(plan, run), paths, options, tally, json_lines=request.json))
+    store.end_run(run, stop.reason or None)
+    code = _exit_code(tally, allowed, stop)
+    _last_words(tally, request, stop, time.monotonic() - begun, code, run)
+    store.close()
+    return code
+
+
+def prepare(plan: Plan) -> None:
+    """What has to be there before the first question: keys, weights (with their progress), the local server."""
+    from extractor.cli.weights import showing
+
+    with showing():
+        for model in plan.models[:1]:
+            model.prepare()
+
+
+def _anything_to_ask(plan: Plan, paths: Sequence[Path]) -> bool:
+    """Whether any document is not settled: a run that has nothing to do needs no model and no weights."""
+    import hashlib
+
+    from extractor.store.ledger import find_work
+
+    for path in paths:
+        with contextlib.suppress(OSError):
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            found = plan.store.read(lambda session, h=digest: find_work(session, h, plan.pipeline))  # type: ignore[misc]
+            if found is None or not found.is_settled:
+                return True
+    return False
+
+
+async def _work(plan: Plan, paths: Sequence[Path], options: Options, tally: Tally, *, json_lines: bool) -> None:
+    sources = (Source(str(path), path=path) for path in paths)
+    with _signals(options.stop):
+        try:
+            async for outcome in supervised(plan, sources, options):
+                tally.add(outcome)
+                if json_lines:
+                    _print(as_line(outcome))
+        except ExtractorError as error:
+            tally.error = error
+        finally:
+            for model in plan.models:
+                await model.aclose()
+
+
+@contextlib.contextmanager
+def _signals(stop: Stop) -> Iterator[None]:
+    """Once drains, twice stops; SIGTERM drains."""
+    loop = asyncio.get_running_loop()
+
+    def interrupted() -> None:
+        if stop.reason:
+            stop.now("interrupted twice")
+        else:
+            stop.drain("interrupted")
+            sys.stderr.write("finishing what is in flight; press Ctrl-C again to stop at once\n")
+
+    handlers = {signal.SIGINT: interrupted, signal.SIGTERM: lambda: stop.drain("terminated")}
+    for number, handler in handlers.items():
+        try:
+            loop.add_signal_handler(number, handler)
+        except NotImplementedError:  # Windows: its event loop has no such handlers
+            signal.signal(number, lambda *_, call=handler: loop.call_soon_threadsafe(call))
+    try:
+        yield
+    finally:
+        for number in handlers:
+            with contextlib.suppress(NotImplementedError):
+                loop.remove_signal_handler(number)
+
+
+def _numbered(plan: Plan, run: int) -> Plan:
+    from dataclasses import replace
+
+    return replace(plan, run=run)
+
+
+def _allowance(text: str) -> float:
+    """``3`` as 3.0; ``2%`` as 0.02, a share of all."""
+    try:
+        number = float(text.rstrip("%"))
+    except ValueError:
+        number = -1.0
+    if number < 0 or number == float("inf"):
+        raise UsageError(f"--max-failures {text!r} is neither a number nor a percentage", hint="for example 3 or 2%")
+    return number / 100 - 1e-12 if text.endswith("%") else number
+
+
+def _exit_code(tally: Tally, allowed: float, stop: Stop) -> int:
+    counts, error = tally.progress.counts, tally.error
+    failed, seen = tally.progress.failed, tally.progress.seen
+    if isinstance(error, ConfigurationError) or (isinstance(error, ProviderError) and error.kind in FATAL):
+        return USAGE
+    if error is not None:
+        return FAILURES if seen > failed else NOTHING
+    if stop.reason:
+        return STOPPED
+    if failed and not any(count for status, count in counts.items() if status.is_good):
+        return NOTHING
+    limit = allowed if allowed >= 1 or allowed == 0 else allowed * seen
+    return FAILURES if failed > limit else GOOD
+
+
+def _header(pipeline: Pipeline, plan: Plan, options: Options, documents: int) -> None:
+    where = options.project or configuration.Project()
+    model = where.setting("model", pipeline.name, given=options.model, own=pipeline.model)
+    database = where.setting("database", pipeline.name, given=options.database, own=pipeline.database)
+    lines = (
+        ("pipeline", pipeline.name, ", ".join(pipeline.functions)),
+        ("model", ", ".join(one.name for one in plan.models), model.origin),
+        ("database", plan.store.url.render_as_string(hide_password=True), database.origin),
+        ("documents", str(documents), ""),
+    )
+    for name, value, origin in lines:
+        sys.stderr.write(f"{name:<10} {value}{f'  ({origin})' if origin else ''}\n")
+
+
+def _last_words(tally: Tally, request: Request, stop: Stop, seconds: float, code: int, run: int) -> None:
+    progress = tally.progress
+    for outcome in tally.failures[:SHOWN]:
+        sys.stderr.write(f"{outcome.status}: {outcome.source}: {outcome.error}\n")
+    if len(tally.failures) > SHOWN:
+        sys.stderr.write(f"… and {len(tally.failures) - SHOWN} more: extractor status {request.pipeline}\n")
+    if tally.outdated:
+        sys.stderr.write(
+            f"{tally.outdated} settled documents were made by an earlier version of this pipeline (another schema, "
+            "prompt or model); they are kept as they are\n"
+        )
+    counts = {str(status): progress.counts[status] for status in Status if progress.counts[status]}
+    summary = {
+        "run": run, "documents": progress.seen, **counts, "unchanged": tally.cached, "outdated": tally.outdated,
+        "flagged": tally.flagged, "records": tally.records, "tokens": progress.tokens, "seconds": round(seconds, 1),
+        "stopped": stop.reason or None, "exit": code,
+    }  # fmt: skip
+    if request.json:
+        _print(summary)
+    else:
+        sys.stderr.write(f"{in_words(counts, tally)} · {progress.tokens:,} tokens · {clock(seconds)}\n")
+    if tally.error is not None:
+        sys.stderr.write(f"extractor: {tally.error}\n")
+    elif stop.reason:
+        sys.stderr.write(f"extractor: {stop.reason}: run the same command again to go on\n")
+
+
+def in_words(counts: dict[str, int], tally: Tally) -> str:
+    """Counts in words, such as ``12 done, 1 empty, 2 unchanged``."""
+    parts = [f"{number} {status}" for status, number in counts.items()] or ["nothing done"]
+    parts += [f"{tally.cached} unchanged since an earlier run"] if tally.cached else []
+    parts += [f"{tally.flagged} flagged"] if tally.flagged else []
+    return ", ".join(parts)
+
+
+def as_line(outcome: Outcome) -> dict[str, Any]:
+    """One document's outcome as a JSON object."""
+    from extractor.frames import as_row
+
+    return {
+        "document": outcome.document,
+        "source": outcome.source,
+        "status": str(outcome.status),
+        "records": [as_row(record) for record in outcome.records],
+        "flags": list(outcome.flags),
+        "error": outcome.error or None,
+        "attempts": len(outcome.attempts),
+        "unchanged": outcome.is_cached,
+    }
+
+
+def _print(value: object) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,110 @@
+"""Where a project stands, and what is configured in it.
+
+A project is the folder of the nearest ``pyproject.toml`` with a ``[tool.extractor]`` table. A setting is looked up by
+precedence, and knows where it came from.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from extractor.errors import ConfigurationError
+from extractor.plugins import suggestion
+
+DEFAULTS: Mapping[str, Any] = {"model": "local/qwen2.5-coder-1.5b", "database": "sqlite:///extractor.db"}
+ENVIRONMENT: Mapping[str, str] = {"model": "EXTRACTOR_MODEL", "database": "EXTRACTOR_DATABASE"}
+KEYS = ("model", "database", "pipelines", "content")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value, and where it comes from."""
+
+    value: Any
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project's root and its ``[tool.extractor]`` table; an empty one stands for no project at all."""
+
+    root: Path | None = None
+    table: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths stand relative to: the root, or the working directory outside a project."""
+        return self.root or Path.cwd()
+
+    @property
+    def content(self) -> str:
+        """The package that holds the pipelines."""
+        return str(self.table.get("content", "pipelines"))
+
+    def setting(self, name: str, pipeline: str = "", *, given: Any = None, own: Any = None) -> Setting:
+        """A setting by precedence: given (CLI), environment, the pipeline's table, the pipeline itself, the project's
+        table, the default.
+
+        :param given: what the command line says.
+        :param own: what the pipeline was made with.
+        """
+        of_pipeline = self.table.get("pipelines", {}).get(pipeline, {})
+        variable = ENVIRONMENT.get(name, "")
+        where = "pyproject.toml"
+        candidates = (
+            (given, "command line"),
+            (os.environ.get(variable) or None, variable),
+            (of_pipeline.get(name), f"{where} [tool.extractor.pipelines.{pipeline}]"),
+            (own, "the pipeline"),
+            (self.table.get(name), f"{where} [tool.extractor]"),
+            (DEFAULTS.get(name), "default"),
+        )
+        return next(
+            (Setting(value, origin) for value, origin in candidates if value is not None), Setting(None, "unset")
+        )
+
+
+def find(start: Path | str | None = None) -> Project:
+    """The project that a folder belongs to: ``EXTRACTOR_PROJECT``, else the nearest one upward.
+
+    :raises ConfigurationError: when its ``pyproject.toml`` cannot be read, or holds a key that means nothing.
+    """
+    named = start or os.environ.get("EXTRACTOR_PROJECT")
+    folder = Path(named or Path.cwd()).resolve()
+    if named and not folder.is_dir():
+        raise ConfigurationError(f"the project folder {str(named)!r} does not exist")
+    for candidate in (folder, *folder.parents):
+        table = _table(candidate / "pyproject.toml")
+        if table is not None:
+            _check(table, candidate / "pyproject.toml")
+            return Project(candidate, table)
+    if named:
+        raise ConfigurationError(
+            f"{str(named)!r} is no project", hint="its pyproject.toml needs a [tool.extractor] table"
+        )
+    return Project()
+
+
+def _table(file: Path) -> Mapping[str, Any] | None:
+    try:
+        with file.open("rb") as stream:
+            content = tomllib.load(stream)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file} is no valid TOML: {error}") from None
+    tool = content.get("tool", {})
+    return tool.get("extractor") if isinstance(tool, dict) else None
+
+
+def _check(table: Mapping[str, Any], file: Path) -> None:
+    for key in table:
+        if key not in KEYS:
+            raise ConfigurationError(f"{file}: [tool.extractor] has no key {key!r}", hint=suggestion(key, KEYS))

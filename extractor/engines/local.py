@@ -1,0 +1,71 @@
+"""Many documents on one event loop: a bounded number at a time, listed lazily, results as they come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Stop:
+    """Asks a run to end: what is in flight is finished (``drain``), or given up (``now``)."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+        self.is_now = False
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    def drain(self, reason: str) -> None:
+        """Take no further document; the first reason stands."""
+        self.reason = self.reason or reason
+
+    def now(self, reason: str) -> None:
+        """Give up what is in flight as well; what was paid for is kept."""
+        self.drain(reason)
+        self.is_now = True
+        for task in tuple(self._tasks):
+            task.get_loop().call_soon_threadsafe(task.cancel)
+
+    def watch(self, task: asyncio.Task[object]) -> None:
+        """Cancel this task if it comes to that."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def work(
+    items: Iterable[Item], handle: Callable[[Item], Awaitable[Result]], *, workers: int, stop: Stop | None = None
+) -> AsyncGenerator[Result, None]:
+    """Handle every item, ``workers`` at a time; yields results in the order in which they are ready.
+
+    An exception of ``handle`` ends the run: what a document can have wrong with it is a result, not an exception.
+    """
+    stop = stop or Stop()
+    waiting: Iterator[Item] | None = iter(items)
+    running: set[asyncio.Task[Result]] = set()
+    try:
+        while True:
+            while waiting is not None and len(running) < workers and not stop.reason:
+                item = await asyncio.to_thread(next, waiting, None)
+                if item is None:
+                    waiting = None
+                    break
+                task = asyncio.ensure_future(_handled(handle, item))
+                stop.watch(task)  # type: ignore[arg-type]
+                running.add(task)
+            if not running:
+                return
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                if not task.cancelled():
+                    yield task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _handled(handle: Callable[[Item], Awaitable[Result]], item: Item) -> Result:
+    return await handle(item)

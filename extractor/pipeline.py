@@ -1,0 +1,293 @@
+"""The pipeline: what a user writes in one line, and everything that it can be asked for.
+
+::
+
+    invoices = Pipeline(create_invoice)
+
+    outcome = invoices.extract("a.pdf")
+    frame = df.pipe(invoices.frame, column="body")
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from extractor import configuration, portal, prompts
+from extractor.attempts import Policy, reask
+from extractor.conversation import Rules
+from extractor.engines.local import Stop, work
+from extractor.errors import DefinitionError, ProviderError, UsageError
+from extractor.extraction import Plan, Source, extract, putting
+from extractor.functions import Function, function
+from extractor.matching import canonical
+from extractor.messages import Sampling
+from extractor.outcome import Outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from extractor.models.resolving import ModelLike
+    from extractor.store.store import Store
+
+Target = Callable[..., Any] | type[Any] | Function
+Document = str | Path | bytes | BinaryIO
+
+PATIENCE = 20
+"""Equal provider failures in a row after which a run stops: the next document would fare no better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What one call or run may set over what the pipeline was made with. ``None`` leaves it as it is."""
+
+    model: ModelLike | Sequence[ModelLike] | None = None
+    database: str | None = None
+    workers: int | None = None
+    project: configuration.Project | None = None
+    stop: Stop = field(default_factory=Stop)
+
+
+class Pipeline:
+    """Functions, a model and a database: documents in, records out.
+
+    :param targets: what to extract: a function such as ``create_invoice``, a pydantic or SQLModel class, or a
+        ``table=True`` class alone (what the model must supply is derived from it).
+    :param name: what its work is known by in the ledger. By default the name of the module-level variable that
+        holds the pipeline: give a name if that variable may be renamed.
+    :param model: name of a model, a list of them (first choice first), or a model.
+    :param database: SQLAlchemy's address of the database.
+    :param instructions: said to the model with every document.
+    :param policy: what the next attempt asks.
+    :param max_attempts: replies that each model may spend on a document.
+    :param exclude: columns of a table class that the model is not asked for.
+    :param given: columns of a table class that the host supplies, with their values or a function of the context.
+    :param style: ``decimal``, ``date_order`` or ``currency`` of all documents, where the documents do not tell.
+    :param max_tokens: cap of one answer; doubled once when an answer is cut off by it.
+    :raises DefinitionError: when a target cannot be offered to a model.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is one thing that a user may say of a pipeline
+        self,
+        *targets: Target,
+        name: str | None = None,
+        model: ModelLike | Sequence[ModelLike] | None = None,
+        database: str | None = None,
+        instructions: str = "",
+        policy: Policy = reask,
+        max_attempts: int = 3,
+        exclude: Collection[str] = (),
+        given: Mapping[str, Any] | None = None,
+        style: Mapping[str, Any] | None = None,
+        max_tokens: int = 4096,
+    ) -> None:
+        if not targets:
+            raise DefinitionError("a pipeline needs something to extract", hint="for example Pipeline(create_invoice)")
+        made = [_as_function(target, exclude, given or {}) for target in targets]
+        self.functions: Mapping[str, Function] = {one.name: one for one in made}
+        if len(self.functions) < len(made):
+            raise DefinitionError("two functions of a pipeline have the same name")
+        self.model = model
+        self.database = database
+        self.instructions = instructions
+        self.policy = policy
+        self.max_attempts = max_attempts
+        self.style = dict(style or {})
+        self.sampling = Sampling(max_tokens=max_tokens)
+        self._name = name
+        self._module = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001 - as namedtuple finds its module
+        self._stores: dict[str, Store] = {}
+        Rules(max_attempts)  # a limit that allows nothing is an error here, before any ask
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(self.functions)}, name={self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """What the pipeline's work is known by in the ledger."""
+        if self._name is None:
+            holder = vars(sys.modules.get(self._module, object)) if self._module in sys.modules else {}
+            named = next((key for key, value in holder.items() if value is self), None)
+            self._name = named or next(iter(self.functions))
+        return self._name
+
+    @property
+    def record_classes(self) -> tuple[type[Any], ...]:
+        """The table classes that the functions say they return."""
+        found = (one.returns for one in self.functions.values())
+        return tuple(kind for kind in found if isinstance(kind, type) and hasattr(kind, "__mapper__"))
+
+    # -- one document ----------------------------------------------------------------------------------------------
+
+    def extract(
+        self, document: Document, *, name: str | None = None, context: Mapping[str, Any] | None = None, **options: Any
+    ) -> Outcome:
+        """Extract from one document and wait for it; works in a notebook too, any number of times.
+
+        :param document: path, bytes, or an open binary file.
+        :param name: what people know it by; the path by default.
+        :param context: values for the function's ``context``; never shown to the model.
+        :param options: of :class:`Options`, such as ``model=`` and ``database=``.
+        :raises UsageError: when a name or a setting is wrong.
+        :raises ProviderError: when the provider refuses every request.
+        :raises StoreError: when the database cannot be used.
+        """
+        return portal.call(self.aextract(document, name=name, context=context, **options))
+
+    async def aextract(
+        self, document: Document, *, name: str | None = None, context: Mapping[str, Any] | None = None, **options: Any
+    ) -> Outcome:
+        """The same as :meth:`extract`, on the running event loop."""
+        source = as_source(document, name, context)
+        outcomes = [outcome async for outcome in self.amap([source], **options)]
+        return outcomes[0]
+
+    # -- many documents --------------------------------------------------------------------------------------------
+
+    def map(self, documents: Iterable[Document | Source], **options: Any) -> Iterator[Outcome]:
+        """Extract from many documents; yields outcomes as they are ready, each with its ``source``.
+
+        :param documents: listed lazily.
+        :param options: of :class:`Options`, such as ``workers=``.
+        """
+        outcomes = self.amap(documents, **options)
+
+        async def following() -> Outcome | None:
+            return await anext(outcomes, None)
+
+        try:
+            while (outcome := portal.call(following())) is not None:
+                yield outcome
+        finally:
+            portal.call(outcomes.aclose())
+
+    async def amap(self, documents: Iterable[Document | Source], **options: Any) -> AsyncGenerator[Outcome, None]:
+        """The same as :meth:`map`, on the running event loop."""
+        chosen = Options(**options)
+        store = self.store(chosen)
+        plan = self.plan(chosen, store)
+        sources = (one if isinstance(one, Source) else as_source(one) for one in documents)
+        async for outcome in supervised(plan, sources, chosen):
+            yield outcome
+
+    def frame(self, frame: pd.DataFrame, column: str, *, as_path: bool = False, **options: Any) -> pd.DataFrame:
+        """Records for the documents in a column, ready for ``df.pipe(pipeline.frame, column="body")``.
+
+        One row for each record, with the columns of its source row, the record's own, ``extractor_status`` and
+        ``extractor_error``; a document without a record keeps one row, so that nothing is lost in silence.
+
+        :param column: holds the documents: text or bytes, or paths with ``as_path``.
+        :raises UsageError: when the frame has no such column.
+        """
+        from extractor.frames import extract_frame
+
+        return extract_frame(self, frame, column, as_path=as_path, **options)
+
+    # -- what it is made of ------------------------------------------------------------------------------------------
+
+    def plan(self, options: Options, store: Store, run: int | None = None) -> Plan:
+        """Everything that a run needs, resolved once."""
+        from extractor.models.resolving import resolve
+
+        where = options.project or configuration.find()
+        named = where.setting("model", self.name, given=options.model, own=self.model).value
+        models = resolve(named)
+        return Plan(
+            pipeline=self.name,
+            functions=self.functions,
+            models=models,
+            policy=self.policy,
+            rules=Rules(self.max_attempts, ranks=len(models)),
+            sampling=self.sampling,
+            instructions=self.instructions,
+            style=self.style,
+            fingerprint=self.fingerprint([model.name for model in models]),
+            store=store,
+            put=putting(models, store),
+            run=run,
+        )
+
+    def store(self, options: Options | None = None) -> Store:
+        """The store that the pipeline writes to; opened once for each database."""
+        from extractor.store.store import Store
+
+        options = options or Options()
+        where = options.project or configuration.find()
+        setting = where.setting("database", self.name, given=options.database, own=self.database)
+        root = Path.cwd() if setting.origin == "command line" else where.folder
+        key = f"{setting.value} {root}"
+        if key not in self._stores:
+            store = Store(setting.value, root)
+            store.prepare(self.record_classes)
+            self._stores[key] = store
+        return self._stores[key]
+
+    def fingerprint(self, models: Iterable[str]) -> str:
+        """Hash of schemas, prompt, models and options: says how a record was made, not which document it is of."""
+        parts = [
+            [asdict(one.offer) for one in self.functions.values()],
+            [prompts.SYSTEM, self.instructions],
+            list(models),
+            asdict(self.sampling),
+            self.style,
+        ]
+        return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+async def supervised(plan: Plan, sources: Iterable[Source], options: Options) -> AsyncGenerator[Outcome, None]:
+    """Outcomes of many documents; stops at the provider's final word, or at its twentieth equal failure in a row.
+
+    :raises ProviderError: once what is in flight has ended.
+    """
+    workers = options.workers or max(1, min(getattr(model, "workers", 16) for model in plan.models))
+    trouble, row = "", 0
+    final: Outcome | None = None
+    async for outcome in work(sources, lambda source: extract(plan, source), workers=workers, stop=options.stop):
+        cause = outcome.unanswered
+        if cause is not None and not outcome.is_cached:
+            row = row + 1 if cause.kind == trouble else 1
+            trouble = cause.kind
+            if cause.is_fatal or (row >= PATIENCE and cause.kind != "refused"):
+                final = final or outcome
+                options.stop.drain(cause.cause)
+        else:
+            trouble, row = "", 0
+        yield outcome
+    if final is not None and final.unanswered is not None:
+        model = final.unanswered.model or plan.models[0].name
+        cause = final.unanswered
+        raise ProviderError(f"{model}: {cause.cause}", kind=cause.kind, hint="nothing is lost: run again to go on")
+
+
+def as_source(document: Document, name: str | None = None, values: Mapping[str, Any] | None = None) -> Source:
+    """A document, in whichever form it is given, as a source.
+
+    :raises UsageError: when it is none of path, bytes and binary file.
+    """
+    if isinstance(document, (str, Path)):
+        return Source(name or str(document), path=Path(document), values=values)
+    if isinstance(document, (bytes, bytearray, memoryview)):
+        return Source(name or "bytes", data=bytes(document), values=values)
+    if hasattr(document, "read"):
+        data = document.read()
+        if isinstance(data, bytes):
+            return Source(name or str(getattr(document, "name", "file")), data=data, values=values)
+    raise UsageError(
+        "a document is a path, bytes or a file opened in binary mode", hint=f"got {type(document).__name__}"
+    )
+
+
+def _as_function(target: Target, exclude: Collection[str], given: Mapping[str, Any]) -> Function:
+    if isinstance(target, Function):
+        return target
+    if isinstance(target, type) and hasattr(target, "__table__"):
+        from extractor.drafts import table_function
+
+        return table_function(target, exclude=exclude, given=given)
+    if exclude or given:
+        raise DefinitionError("exclude and given are for a table class", hint="a function decides what it takes")
+    return function(target)

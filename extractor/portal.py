@@ -1,0 +1,39 @@
+"""One event loop of our own, in a thread of its own, for callers that have none or whose loop is busy.
+
+``pipeline.extract`` in a notebook is called from within a running loop, and may be called any number of times. All
+such calls share this loop, so that clients, limits and the local model's server are shared too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+_owner = 0
+
+
+def loop() -> asyncio.AbstractEventLoop:
+    """Our loop; started at first use, and anew in a forked process."""
+    global _loop, _owner
+    with _lock:
+        if _loop is None or _owner != os.getpid():
+            _loop, _owner = asyncio.new_event_loop(), os.getpid()
+            threading.Thread(target=_loop.run_forever, name="extractor-loop", daemon=True).start()
+        return _loop
+
+
+def call(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on our loop and wait for it; an interrupt cancels it."""
+    future = asyncio.run_coroutine_threadsafe(work, loop())
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise

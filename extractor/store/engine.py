@@ -1,0 +1,98 @@
+"""Opening the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import StaticPool
+
+from extractor.errors import ConfigurationError, StoreError
+from extractor.store import tables
+from extractor.store.writer import as_store_error
+
+BUSY_SECONDS = 30
+"""How long a write waits for another process's transaction to end."""
+
+
+def url_of(database: str, root: Path | None = None) -> URL:
+    """The database's address; a relative SQLite path stands relative to the project root.
+
+    :raises ConfigurationError: when it is no address that SQLAlchemy reads, or no database that we write to.
+    """
+    try:
+        url = make_url(database)
+    except ArgumentError:
+        raise ConfigurationError(
+            "the database is not an address of the form dialect://…", hint="for example sqlite:///extractor.db"
+        ) from None
+    if url.get_backend_name() != "sqlite":
+        raise ConfigurationError(
+            f"{url.get_backend_name()} is not written to by this version", hint="use sqlite:///path/to/file.db"
+        )
+    if root is not None and url.database and url.database != ":memory:" and not Path(url.database).is_absolute():
+        url = url.set(database=str(root / url.database))
+    return url
+
+
+def open_engine(url: URL) -> Engine:
+    """An engine for the store, with our tables in place.
+
+    :raises StoreError: when the database cannot be opened, or was written by a later version.
+    """
+    in_memory = not url.database or url.database == ":memory:"
+    if not in_memory:
+        _folder_of(url)
+    options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS, "check_same_thread": False}}
+    if in_memory:
+        options["poolclass"] = StaticPool
+    try:
+        engine = create_engine(url, **options)
+    except (NoSuchModuleError, ArgumentError, ImportError) as error:
+        raise ConfigurationError(f"no driver for the database: {error}") from None
+    _speak_sqlite(engine)
+    try:
+        with engine.begin() as connection:
+            tables.metadata.create_all(connection)
+            _check_version(connection)
+    except SQLAlchemyError as error:
+        raise as_store_error(error, engine) from None
+    return engine
+
+
+def _folder_of(url: URL) -> None:
+    folder = Path(url.database or "").parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"the folder of the database {url.database!r} cannot be made: {error.strerror}") from None
+
+
+def _speak_sqlite(engine: Engine) -> None:
+    """WAL, foreign keys, and a BEGIN that we send ourselves, so that a transaction holds what it says."""
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in ("journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Any) -> None:
+        immediate = not connection.get_execution_options().get("extractor_reads")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+def _check_version(connection: Any) -> None:
+    found = connection.execute(tables.meta.select().where(tables.meta.c.key == "version")).first()
+    if found is None:
+        connection.execute(tables.meta.insert().values(key="version", value=str(tables.VERSION)))
+    elif int(found.value) > tables.VERSION:
+        raise StoreError(
+            "the database was written by a later version of extractor", hint="upgrade with: pip install -U extractor"
+        )

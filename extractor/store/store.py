@@ -1,0 +1,209 @@
+"""The store: the user's records, our ledger, and the one way to write either.
+
+A transaction never spans a question to a model or a user's function. Everything written goes through the writer;
+reading goes beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import inspect as sa_inspect
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from extractor.messages import Reply, ToolResult, Verdict
+from extractor.outcome import Outcome, Status
+from extractor.store import graph, ledger, money, records
+from extractor.store.codec import reply_from_json
+from extractor.store.engine import open_engine, url_of
+from extractor.store.ledger import Seen, Work
+from extractor.store.records import Link, Written
+from extractor.store.writer import Job, Writer, as_store_error
+
+T = TypeVar("T")
+
+
+class Store:
+    """One database. Safe to use from any thread and any event loop; close it when done.
+
+    :param database: SQLAlchemy's address of it, such as ``sqlite:///extractor.db``.
+    :param root: folder that a relative SQLite path stands in (the working directory by default).
+    :raises ConfigurationError: when the address is none.
+    :raises StoreError: when the database cannot be opened.
+    """
+
+    def __init__(self, database: str, root: Path | None = None) -> None:
+        self.url = url_of(database, root)
+        self._engine = open_engine(self.url)
+        self._in_memory = not self.url.database or self.url.database == ":memory:"
+        self._reading = self._engine.execution_options(extractor_reads=True)
+        self._writer = Writer(self._engine)
+        self._prepared: set[type[Any]] = set()
+        self._unwritten: dict[str, Reply] = {}
+        self._trouble: BaseException | None = None
+
+    def __repr__(self) -> str:
+        return f"Store({self.url.render_as_string(hide_password=True)!r})"
+
+    def close(self) -> None:
+        """Write what is queued and close every connection."""
+        self._writer.close()
+        self._engine.dispose()
+
+    def prepare(self, classes: Iterable[type[Any]]) -> None:
+        """Make the tables of these record types ready: exact money, then every table that is not there yet.
+
+        :raises StoreError: when a table cannot be kept exactly, or not be created.
+        """
+        new = [one for one in classes if one not in self._prepared]
+        if not new:
+            return
+        tables = _tables_of(new)
+        money.make_exact(tables)
+        money.check_constraints(tables, self.url.get_backend_name())
+        try:
+            for metadata in {table.metadata for table in tables}:
+                metadata.create_all(self._engine, tables=[one for one in tables if one.metadata is metadata])
+        except SQLAlchemyError as error:
+            raise as_store_error(error, self._engine) from None
+        self._prepared.update(new)
+
+    # -- reading and writing -------------------------------------------------------------------------------------
+
+    def read(self, look: Callable[[Session], T]) -> T:
+        """Look something up; what is read may be used when this has returned.
+
+        :raises StoreError: when the database cannot be read.
+        """
+        if self._in_memory:  # one connection serves all: only the writer's thread may use it
+            return self._writer.submit(lambda session, _careful: look(session)).result()
+        try:
+            with Session(self._reading, expire_on_commit=False, autoflush=False) as session:
+                return look(session)
+        except SQLAlchemyError as error:
+            raise as_store_error(error, self._engine) from None
+
+    def write(self, job: Job[T]) -> Future[T]:
+        """Queue a write; the future is done once it is durable."""
+        return self._writer.submit(job)
+
+    # -- a run -----------------------------------------------------------------------------------------------------
+
+    def start_run(self, pipeline: str, fingerprint: str, models: str) -> int:
+        """Note that a run begins; returns its number."""
+        return self.write(lambda session, _: ledger.start_run(session, pipeline, fingerprint, models)).result()
+
+    def end_run(self, run: int, stopped_by: str | None = None) -> None:
+        """Note that a run has ended."""
+        self.write(lambda session, _: ledger.end_run(session, run, stopped_by)).result()
+
+    # -- a document ------------------------------------------------------------------------------------------------
+
+    async def begin(self, seen: Seen, pipeline: str, fingerprint: str, run: int | None = None) -> Work:
+        """Begin a document, or go on with it; a settled one comes back as it is."""
+        found = self.read(lambda session: ledger.find_work(session, seen.hash, pipeline))
+        if found is not None and found.is_settled:
+            return found
+        return await self._write(lambda session, _: ledger.begin(session, seen, pipeline, fingerprint, run))
+
+    def links(self, work: Work) -> list[dict[str, Any]]:
+        """The calls that were written for a document."""
+        return self.read(lambda session: [dict(link) for link in ledger.links(session, work.id)])
+
+    def reload(self, link: dict[str, Any]) -> Any:
+        """The row behind a link, detached; ``None`` when it is gone or the result was none."""
+        return self.read(lambda session: records.reload(session, link))
+
+    async def flush(self, work: Work, calls: Sequence[Written], claimed: Collection[Link]) -> tuple[ToolResult, ...]:
+        """Write the accepted calls of one reply in one transaction; their results, with the database's verdicts."""
+        rows = [one.result.processed_content for one in calls if records.is_record(one.result.processed_content)]
+        self.prepare({type(row) for row in rows})
+        before = [graph.snapshot(row) for row in rows]
+        return await self._write(
+            lambda session, careful: records.flush(session, careful, work.id, calls, claimed, before)
+        )
+
+    async def finish(
+        self, work: Work, outcome: Outcome, keys: Sequence[str | None], seconds: float, claimed: Collection[Link]
+    ) -> None:
+        """Settle a document, in one transaction with taking back what its conversation no longer leads to."""
+
+        def job(session: Session, _careful: bool) -> None:
+            records.withdraw(session, work.id, claimed)
+            ledger.finish(session, work.id, outcome, keys, seconds)
+
+        await self._write(job)
+
+    def outcome(self, work: Work, fingerprint: str, source: str) -> Outcome:
+        """What an earlier run has settled: nothing is asked, the records are loaded.
+
+        :param fingerprint: the pipeline's present one, to tell whether the outcome is outdated.
+        :param source: where the document stands now.
+        """
+        results = tuple(self._result(link) for link in self.links(work))
+        return Outcome(
+            status=Status(work.status),
+            results=results,
+            flags=work.flags,
+            error=work.error,
+            source=source,
+            document=work.document,
+            is_cached=True,
+            is_outdated=work.fingerprint != fingerprint,
+        )
+
+    def _result(self, link: dict[str, Any]) -> ToolResult:
+        return ToolResult(
+            call_id=str(link["position"]),
+            name=link["function"],
+            content=link["content"],
+            verdict=Verdict(link["verdict"]),
+            processed_content=self.reload(link),
+            arguments=link["arguments"],
+            flags=tuple(link["flags"]),
+        )
+
+    # -- replies -----------------------------------------------------------------------------------------------------
+
+    async def get(self, key: str) -> Reply | None:
+        """The kept reply with that request key."""
+        if key in self._unwritten:
+            return self._unwritten[key]
+        body = self.read(lambda session: ledger.kept_reply(session, key))
+        return reply_from_json(body) if body is not None else None
+
+    async def keep(self, key: str, reply: Reply) -> None:
+        """Queue a reply to be kept. The writer works in order: it is durable before anything that follows from it."""
+
+        def written(done: Future[None]) -> None:
+            self._unwritten.pop(key, None)
+            self._trouble = self._trouble or done.exception()
+
+        self._unwritten[key] = reply
+        self.write(lambda session, _: ledger.keep_reply(session, key, reply)).add_done_callback(written)
+
+    async def _write(self, job: Job[T]) -> T:
+        if self._trouble is not None:  # a reply that was paid for could not be kept: nothing more may be asked
+            raise self._trouble
+        return await asyncio.wrap_future(self.write(job))
+
+
+def _tables_of(classes: Iterable[type[Any]]) -> list[Any]:
+    """The tables of record types and of everything that their relations and foreign keys lead to."""
+    found: dict[Any, None] = {}
+    waiting = list(classes)
+    while waiting:
+        mapper = sa_inspect(waiting.pop())
+        table = mapper.local_table
+        if table in found:
+            continue
+        found[table] = None
+        records.remember(mapper.class_)
+        waiting += [relation.mapper.class_ for relation in mapper.relationships]
+        found.update({key.column.table: None for key in table.foreign_keys if key.column.table not in found})
+    return list(found)

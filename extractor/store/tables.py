@@ -1,0 +1,121 @@
+"""Our own tables: Core, not ORM, in a MetaData of their own.
+
+They stand beside the user's tables in the user's database: in the schema ``extractor`` on PostgreSQL, with the prefix
+``extractor_`` on SQLite. A host application never sees them: not in its models, and not in its migrations
+(:mod:`extractor.store.migrations`).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    DateTime,
+    Float,
+    ForeignKey,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+PREFIX = "extractor_"
+SCHEMA = "extractor"
+VERSION = 1
+
+metadata = MetaData()
+
+meta = Table(
+    f"{PREFIX}meta",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+document = Table(
+    f"{PREFIX}document",
+    metadata,
+    Column("hash", String(64), primary_key=True, comment="SHA-256 of the bytes"),
+    Column("source", Text, nullable=False, comment="where it was first seen"),
+    Column("size", Integer, nullable=False, comment="bytes"),
+    Column("pages", Integer),
+    Column("media_type", String(127)),
+    Column("seen_at", DateTime(timezone=True), nullable=False),
+)
+
+run = Table(
+    f"{PREFIX}run",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("pipeline", String(255), nullable=False, index=True),
+    Column("fingerprint", String(64), nullable=False),
+    Column("models", Text, nullable=False),
+    Column("started_at", DateTime(timezone=True), nullable=False),
+    Column("finished_at", DateTime(timezone=True)),
+    Column("stopped_by", Text, comment="why it ended early, if it did"),
+)
+
+work = Table(
+    f"{PREFIX}work",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("document", String(64), ForeignKey(document.c.hash), nullable=False),
+    Column("pipeline", String(255), nullable=False),
+    Column("status", String(16), nullable=False, index=True, comment="running, or a settled or failed outcome"),
+    Column("fingerprint", String(64), nullable=False, comment="schema, prompt, model, options: provenance only"),
+    Column("run", Integer, ForeignKey(run.c.id), index=True),
+    Column("source", Text, nullable=False, comment="where it was last seen"),
+    Column("error", Text, nullable=False, default=""),
+    Column("cause", Text, comment="traceback of a bug in a function"),
+    Column("flags", JSON, nullable=False, default=list),
+    Column("model", Text, nullable=False, default=""),
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("input_tokens", Integer, nullable=False, default=0),
+    Column("output_tokens", Integer, nullable=False, default=0),
+    Column("cached_tokens", Integer, nullable=False, default=0),
+    Column("seconds", Float, nullable=False, default=0.0),
+    Column("started_at", DateTime(timezone=True), nullable=False),
+    Column("finished_at", DateTime(timezone=True)),
+    UniqueConstraint("document", "pipeline"),
+)
+
+reply = Table(
+    f"{PREFIX}reply",
+    metadata,
+    Column("key", String(64), primary_key=True, comment="hash of model and question"),
+    Column("model", Text, nullable=False),
+    Column("body", Text, nullable=False, comment="the reply, as JSON"),
+    Column("kept_at", DateTime(timezone=True), nullable=False),
+)
+
+attempt = Table(
+    f"{PREFIX}attempt",
+    metadata,
+    Column("work", Integer, ForeignKey(work.c.id), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("rank", Integer, nullable=False),
+    Column("reply", String(64), comment="key of the reply; null where nobody answered"),
+    Column("results", JSON, nullable=False, comment="verdict and text of each call"),
+)
+
+record = Table(
+    f"{PREFIX}record",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("work", Integer, ForeignKey(work.c.id), nullable=False),
+    Column("reply", String(64), nullable=False, comment="key of the reply that holds the call"),
+    Column("position", Integer, nullable=False, comment="place of the call in its reply"),
+    Column("call", String(64), nullable=False, comment="hash of function and arguments"),
+    Column("function", String(64), nullable=False),
+    Column("verdict", String(16), nullable=False),
+    Column("table", Text, comment="the user's table; null where the result is no row"),
+    Column("key", JSON, comment="primary key of the row"),
+    Column("row_hash", String(64), comment="the row and its children as written"),
+    Column("arguments", JSON, nullable=False, comment="as the model sent them, printed forms kept"),
+    Column("content", Text, nullable=False, comment="what the model was told"),
+    Column("flags", JSON, nullable=False),
+    Column("written_at", DateTime(timezone=True), nullable=False),
+    UniqueConstraint("work", "reply", "position"),
+)

@@ -1,0 +1,129 @@
+"""One thread that writes to SQLite.
+
+SQLite takes one writer at a time, so there is one, with a bounded queue. It takes whatever is queued and commits it
+as one transaction (no timed window: waiting for more lowers throughput). When anything in the group fails, the group
+is rolled back and each job runs again in a transaction of its own, *carefully*: so that one bad record costs nobody
+else theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from extractor.errors import StoreError
+
+T = TypeVar("T")
+
+GROUP = 64
+"""Jobs in one transaction at the most, so that no single commit keeps others waiting for long."""
+
+Job = Callable[[Session, bool], T]
+"""Writes through a session. The flag says whether to be careful: savepoints, and refusals told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Queued(Generic[T]):
+    job: Job[T]
+    done: Future[T]
+
+
+class Writer:
+    """Runs jobs one after the other in its own thread; ``submit`` may be called from any thread."""
+
+    def __init__(self, engine: Engine, *, depth: int = 1024) -> None:
+        self._engine = engine
+        self._queue: queue.Queue[_Queued[Any] | None] = queue.Queue(depth)
+        self._lock = threading.Lock()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="extractor-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Job[T]) -> Future[T]:
+        """Queue a job; waits while the queue is full. The future holds the job's result once it is durable.
+
+        :raises StoreError: (through the future) when the database cannot be written.
+        """
+        done: Future[T] = Future()
+        with self._lock:
+            if self._closed:
+                raise StoreError("the store is closed")
+            self._queue.put(_Queued(job, done))
+        return done
+
+    def close(self) -> None:
+        """Write what is queued, then end the thread."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            group, ends = self._take()
+            if group:
+                self._commit(group)
+            if ends:
+                return
+
+    def _take(self) -> tuple[list[_Queued[Any]], bool]:
+        """Everything that is queued now, up to the group's size; waits for the first."""
+        group: list[_Queued[Any]] = []
+        item = self._queue.get()
+        while item is not None:
+            group.append(item)
+            if len(group) >= GROUP:
+                return group, False
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                return group, False
+        return group, True
+
+    def _commit(self, group: list[_Queued[Any]]) -> None:
+        try:
+            results = self._transact([item.job for item in group], careful=False)
+        except Exception:  # whatever it was, each job is told by itself what became of it
+            for item in group:
+                self._commit_alone(item)
+            return
+        for item, result in zip(group, results, strict=True):
+            item.done.set_result(result)
+
+    def _commit_alone(self, item: _Queued[Any]) -> None:
+        try:
+            (result,) = self._transact([item.job], careful=True)
+        except Exception as error:  # it belongs to whoever waits for this job
+            item.done.set_exception(as_store_error(error, self._engine))
+        else:
+            item.done.set_result(result)
+
+    def _transact(self, jobs: list[Job[Any]], *, careful: bool) -> list[Any]:
+        with Session(self._engine, expire_on_commit=False, autoflush=False) as session:
+            try:
+                results = [job(session, careful) for job in jobs]
+                session.commit()
+            except BaseException:
+                with contextlib.suppress(SQLAlchemyError):
+                    session.rollback()
+                raise
+            return results
+
+
+def as_store_error(error: Exception, engine: Engine) -> Exception:
+    """A database's trouble as one clear line; any other exception as it is."""
+    if not isinstance(error, SQLAlchemyError):
+        return error
+    reason = str(error.orig) if isinstance(error, DBAPIError) and error.orig is not None else type(error).__name__
+    where = engine.url.render_as_string(hide_password=True)
+    return StoreError(f"the database {where} cannot be used: {reason.splitlines()[0] if reason else 'unknown reason'}")

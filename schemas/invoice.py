@@ -1,0 +1,76 @@
+"""Invoices and credit notes, with their line items in a table of their own."""
+
+from decimal import Decimal
+from typing import Optional
+
+from sqlmodel import Field, Relationship, SQLModel
+
+from extractor import Context, Rejected, build
+from extractor.fields import Amount, Currency, Identifier, PrintedDate, PrintedText, Quantity
+
+CENT = Decimal("0.01")
+"""Sums are compared to the cent: each printed amount has been rounded by itself."""
+
+
+class LineItemFields(SQLModel):
+    """One line of an invoice."""
+
+    description: PrintedText
+    quantity: Quantity | None = None
+    unit_price: Amount | None = None
+    amount: Amount = Field(description="total of this line")
+
+
+class InvoiceFields(SQLModel):
+    """The head and the totals of an invoice."""
+
+    invoice_number: Identifier = Field(index=True)
+    issue_date: PrintedDate
+    due_date: PrintedDate | None = None
+    seller: PrintedText = Field(description="company that sends the invoice")
+    buyer: PrintedText | None = Field(default=None, description="who the invoice is addressed to")
+    currency: Currency
+    net: Amount = Field(description="sum before tax")
+    tax: Amount = Field(description="sum of all taxes")
+    total: Amount = Field(description="sum including tax")
+
+
+class LineItemDraft(LineItemFields):
+    """One line as the model reads it."""
+
+
+class InvoiceDraft(InvoiceFields):
+    """One invoice as the model reads it."""
+
+    line_items: list[LineItemDraft]
+
+
+class LineItem(LineItemFields, table=True):
+    """One line as the database keeps it."""
+
+    __tablename__ = "line_item"
+
+    id: int | None = Field(default=None, primary_key=True)
+    invoice_id: int | None = Field(default=None, foreign_key="invoice.id", index=True)
+    invoice: Optional["Invoice"] = Relationship(back_populates="line_items")
+
+
+class Invoice(InvoiceFields, table=True):
+    """One invoice as the database keeps it."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    line_items: list["LineItem"] = Relationship(back_populates="invoice", cascade_delete=True)
+
+
+def create_invoice(draft: InvoiceDraft, context: Context) -> Invoice:
+    """Record one invoice or credit note found in the document."""
+    wrong = []
+    if abs(draft.net + draft.tax - draft.total) > CENT:
+        wrong.append(f"total: {draft.total} is not net {draft.net} + tax {draft.tax}")
+    lines = sum((line.amount for line in draft.line_items), Decimal(0))
+    tolerance = CENT * max(1, len(draft.line_items))
+    if draft.line_items and min(abs(lines - draft.net), abs(lines - draft.total)) > tolerance:
+        wrong.append(f"line_items: the amounts sum to {lines}, which is neither net {draft.net} nor total {draft.total}")
+    if wrong:
+        raise Rejected(*wrong)
+    return build(Invoice, draft)

@@ -1,0 +1,206 @@
+"""The one retry layer: how long to go on asking a server that gives no answer.
+
+It knows HTTP and time, but no vendor's SDK. An adapter hands :func:`persist` a ``send`` that makes exactly one request
+and returns either its answer or a :class:`Trouble`; SDKs and instructor have their own retries turned off, so that the
+number of requests is the number counted here.
+
+- Trouble that may pass (5xx, timeouts, dropped connections, bodies that are no answer) is met with at most
+  :attr:`Patience.tries` requests in all, with exponential pauses and full jitter between them.
+- A rate limit spends none of these: it is waited out until :attr:`Patience.seconds` are over, and one ask that is told
+  to wait holds up every other ask of the same :class:`Pace`.
+- A server's own word (``Retry-After``, ``retry-after-ms``) goes before our pauses. Where it asks for more than is left
+  of the time, the ask ends at once.
+
+Every end is a value. The only exceptions that pass through are those that ``send`` lets out: cancellation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
+
+from extractor.messages import UnansweredKind
+
+T = TypeVar("T")
+
+_LONGEST_WAIT = 1e9  # seconds; a header may hold any number
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why one request brought no answer.
+
+    :param kind: what it comes to if it does not pass.
+    :param cause: one line for people, in our own words: no document text, no key, no body of the provider's.
+    :param passing: whether another request may fare better.
+    :param spends: whether the request counts against :attr:`Patience.tries`; a rate limit does not.
+    :param wait: seconds that the server asks us to wait, when it says so.
+    """
+
+    kind: UnansweredKind
+    cause: str
+    passing: bool = True
+    spends: bool = True
+    wait: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long one ask goes on.
+
+    :param tries: requests in all for trouble other than a rate limit.
+    :param seconds: time limit over everything, in seconds; no pause is begun that would end after it.
+    :param first: upper bound of the first pause in seconds; each further bound is twice the one before.
+    :param longest: the greatest upper bound of a pause, in seconds.
+    :param sleep: how to wait, given for tests.
+    :param clock: seconds that only go forward, given for tests.
+    """
+
+    tries: int = 4
+    seconds: float = 600.0
+    first: float = 1.0
+    longest: float = 60.0
+    sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False)
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+
+
+class Pace:
+    """One hold for all asks of a model: told to wait, they all wait.
+
+    Without it each of sixty workers would have to be refused by itself before it slowed down.
+    """
+
+    def __init__(self) -> None:
+        self._until = -math.inf
+
+    def hold(self, until: float) -> None:
+        """Let no request start before ``until`` (a reading of the clock in use)."""
+        self._until = max(self._until, until)
+
+    def left(self, now: float) -> float:
+        """How many seconds are to be waited yet; 0 when the way is free."""
+        return max(0.0, self._until - now)
+
+
+class _Attempts:
+    """The tries of one ask, as tenacity wants them: what to run, how long to pause, when to stop."""
+
+    def __init__(self, patience: Patience, pace: Pace) -> None:
+        self.patience = patience
+        self.pace = pace
+        self.began = patience.clock()
+        self.requests = 0
+        self.spent = 0
+        self._jitter = wait_random_exponential(multiplier=patience.first, max=patience.longest)
+
+    @property
+    def elapsed(self) -> float:
+        return self.patience.clock() - self.began
+
+    async def one(self, send: Callable[[], Awaitable[T | Trouble]]) -> T | Trouble:
+        """Wait until the way is free, then make one request."""
+        while left := self.pace.left(self.patience.clock()):
+            if self.elapsed + left > self.patience.seconds:
+                return Trouble("rate_limited", f"the provider asks to wait {left:.0f} s more", passing=False)
+            await self.patience.sleep(left + self._spread())
+        self.requests += 1
+        answer = await send()
+        if isinstance(answer, Trouble):
+            self._note(answer)
+        return answer
+
+    def pause(self, state: RetryCallState) -> float:
+        """Seconds until the next request: the server's word where there is one, else exponential with full jitter."""
+        trouble = self._last(state)
+        if trouble.wait is None:
+            return self._jitter(state)
+        return trouble.wait + self._spread()
+
+    def is_over(self, state: RetryCallState) -> bool:
+        """Whether the tries are used up, or the coming pause would end after the time limit."""
+        return self.spent >= self.patience.tries or self.elapsed + state.upcoming_sleep > self.patience.seconds
+
+    def give_up(self, state: RetryCallState) -> Trouble:
+        """The last trouble, with what was done about it."""
+        trouble = self._last(state)
+        asked = "" if not trouble.wait else f", which asks to wait {trouble.wait:.0f} s more"
+        requests = "1 request" if self.requests == 1 else f"{self.requests} requests"
+        return replace(trouble, cause=f"{trouble.cause}{asked}; gave up after {requests} in {self.elapsed:.0f} s")
+
+    def _note(self, trouble: Trouble) -> None:
+        if trouble.spends:
+            self.spent += 1
+        elif trouble.wait is not None and self.elapsed + trouble.wait <= self.patience.seconds:
+            # A wait beyond our patience holds nobody else up: it may be the word of one bad moment, and a process
+            # that lives long must not stay locked for a day by one header.
+            self.pace.hold(self.patience.clock() + trouble.wait)
+
+    def _spread(self) -> float:
+        """A little on top of a wait that many share, so that they do not all come back in the same instant."""
+        return random.uniform(0.0, self.patience.first)  # noqa: S311
+
+    @staticmethod
+    def _last(state: RetryCallState) -> Trouble:
+        outcome = state.outcome.result() if state.outcome else None
+        assert isinstance(outcome, Trouble)
+        return outcome
+
+
+async def persist(
+    send: Callable[[], Awaitable[T | Trouble]], patience: Patience | None = None, pace: Pace | None = None
+) -> T | Trouble:
+    """Make requests until one brings an answer, or patience ends.
+
+    :param send: makes exactly one request; returns its answer, or the trouble that it met.
+    :param patience: how often and how long.
+    :param pace: shared by all asks that the same rate limit counts.
+    :returns: the first answer, or the last trouble.
+    """
+    attempts = _Attempts(patience or Patience(), pace or Pace())
+    retrying = AsyncRetrying(
+        sleep=attempts.patience.sleep,
+        retry=retry_if_result(lambda answer: isinstance(answer, Trouble) and answer.passing),
+        wait=attempts.pause,
+        stop=attempts.is_over,
+        retry_error_callback=attempts.give_up,
+    )
+    return await retrying(attempts.one, send)
+
+
+def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
+    """How many seconds the server asks us to wait, or ``None`` when it does not say.
+
+    :param headers: the response's headers; names in lower case, or a mapping that does not mind the case.
+    :param now: seconds since the epoch, for a ``Retry-After`` that is a date.
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        seconds = _number(headers.get(name, ""))
+        if seconds is not None:
+            return seconds * unit
+    try:
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        # A date without a zone is in Greenwich time by the standard; Python would take it for local time.
+        moment = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return max(0.0, moment - now())
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return min(number, _LONGEST_WAIT) if math.isfinite(number) and number >= 0 else None
+
+
+__all__ = ["Pace", "Patience", "Trouble", "persist", "retry_after"]

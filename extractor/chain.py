@@ -48,7 +48,7 @@ def until_success(state: Conversation, policy: Policy = reask) -> Flow:
     """
     while not state.is_settled:
         step = next_step(state, policy)
-        if isinstance(step, NextModel) and state.rank + 1 < state.rules.ranks:
+        while isinstance(step, NextModel) and state.rank + 1 < state.rules.ranks:
             state = replace(state, rank=state.rank + 1)
             step = policy(state)
         if not isinstance(step, Plan):

@@ -7,9 +7,10 @@ not run again, and a change to it that nobody asked for is answered "stands" and
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from extractor.matching import Arguments, Target, assign, canonical, decoded
+from extractor.matching import Arguments, Target, assign, decoded, said
 from extractor.messages import (
     NOTHING_TO_EXTRACT,
     Calls,
@@ -26,6 +27,8 @@ from extractor.messages import (
 from extractor.outcome import Attempt
 
 KEPT = (Verdict.ACCEPTED, Verdict.DUPLICATE)
+CUT_OFF = "the answer was cut off before it was complete"
+NO_CALL = "no function was called"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +59,28 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """A rejected call: its function, its place in its reply, what it said, and what it was told."""
+    """A rejected call: its function, its place in its reply, what it said, what it was told, and the paths at fault."""
 
     function: str
     position: int
     arguments: Arguments | None
     error: str
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An accepted (or duplicate) call. ``arguments`` as the model sent them."""
+    """An accepted (or duplicate) call, as the model sent it, and its place in its reply."""
 
     position: int
-    arguments: Arguments | None
+    call: ToolCall
     result: ToolResult
+
+    @property
+    def arguments(self) -> Arguments | None:
+        """The arguments as sent, or as the function read them where the text was no object."""
+        sent = decoded(self.call.arguments)
+        return self.result.arguments if sent is None else sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +174,14 @@ def sort_calls(state: Conversation, reply: Reply) -> Sorted:
         return Sorted(calls, (), answered, {})
     answered = {p: _dropped(call) for p, call in enumerate(calls) if call.name == NOTHING_TO_EXTRACT.name}
     sent = {p: decoded(call.arguments) for p, call in enumerate(calls) if p not in answered}
-    kept = {(one.result.name, canonical(one.arguments)) for one in state.standing}
-    for position, arguments in sent.items():
-        if (calls[position].name, canonical(arguments)) in kept:
-            answered[position] = _stands(calls[position], amended=False)
+    kept = {(one.call.name, said(one.call.arguments)) for one in state.standing}
+    again = {key for p in sent if (key := (calls[p].name, said(calls[p].arguments))) in kept}
+    answered |= {p: _stands(call) for p, call in enumerate(calls) if (call.name, said(call.arguments)) in again}
     open_calls = [(p, calls[p].name, arguments) for p, arguments in sent.items() if p not in answered]
-    about = assign(open_calls, _targets(state), frozenset(offer.name for offer in state.offers))
+    about = assign(open_calls, _targets(state, again), frozenset(offer.name for offer in state.offers))
     for position, target in about.items():
         if not target.is_open:
-            answered[position] = _stands(calls[position], amended=True)
+            answered[position] = _kept_as_it_was(calls[position])
     to_run = tuple(p for p in range(len(calls)) if p not in answered)
     return Sorted(calls, to_run, answered, {p: about[p] for p in to_run if p in about})
 
@@ -187,33 +196,35 @@ def after_reply(state: Conversation, reply: Reply, calls: Sorted, results: tuple
         target = calls.about.get(position)
         flags += [flag for flag in result.flags if flag not in flags]
         if result.verdict in KEPT:
-            standing.append(Standing(position, decoded(call.arguments), result))
+            standing.append(Standing(position, call, result))
             if target is not None:
                 earlier[target.index] = None
         elif result.verdict is Verdict.REJECTED and reply.finish_reason != "length":
-            obligation = Obligation(call.name, position, decoded(call.arguments), result.content)
+            obligation = Obligation(call.name, position, decoded(call.arguments), result.content, result.paths)
             if target is not None:
                 earlier[target.index] = obligation
             else:
                 opened.append(obligation)
         elif result.verdict is Verdict.DROPPED:
             given_up = result.content
-    left = [obligation for obligation in earlier.values() if obligation is not None]
-    if given_up is not None and left:
-        flags.append(f"given up after {len(left)} rejected: {_one_line(left[0].error)}")
-        left = [one for one in left if not any(one is earlier_one for earlier_one in state.obligations)]
+    silent = [one for index, one in enumerate(state.obligations) if earlier[index] is one]
+    left = [one for one in earlier.values() if one is not None]
+    if given_up is not None:
+        flags += [f"{one.function}: given up by the model: {_one_line(one.error)}" for one in silent]
+        left, silent = [one for one in left if not any(one is dropped for dropped in silent)], []
+    is_answer = state.rules.text_is_an_answer and not left and _is_text(reply)
     turn = [reply.as_message()] + ([Message("tool", tool_results=results)] if results else [])
     state = replace(
         state,
         messages=(*state.messages, *turn),
-        attempts=(*state.attempts, Attempt(state.rank, reply, results)),
+        attempts=(*state.attempts, Attempt(state.rank, reply, results, _fault(reply, is_answer))),
         standing=tuple(standing),
         obligations=(*left, *opened),
         flags=tuple(flags),
         given_up=given_up if given_up is not None else state.given_up,
-        is_answered=not results and state.rules.text_is_an_answer and reply.finish_reason == "stop",
+        is_answered=is_answer,
     )
-    return state if state.is_settled else replace(state, messages=(*state.messages, *nudge(state)))
+    return state if state.is_settled else replace(state, messages=(*state.messages, *nudge(state, silent)))
 
 
 def after_silence(state: Conversation, unanswered: Unanswered) -> Conversation:
@@ -221,34 +232,34 @@ def after_silence(state: Conversation, unanswered: Unanswered) -> Conversation:
     return replace(state, attempts=(*state.attempts, Attempt(state.rank, unanswered)))
 
 
-def nudge(state: Conversation) -> tuple[Message, ...]:
-    """What has to be said beside the results of the calls, so that no obligation is closed by silence."""
+def nudge(state: Conversation, silent: Sequence[Obligation]) -> tuple[Message, ...]:
+    """What has to be said beside the results of the calls, so that no obligation is closed by silence.
+
+    :param silent: the obligations that the last reply did nothing about.
+    """
     attempt = state.attempts[-1]
-    reply = attempt.answer
     names = ", ".join(offer.name for offer in state.offers if offer is not NOTHING_TO_EXTRACT)
     lines = []
-    if isinstance(reply, Reply) and reply.finish_reason == "length":
+    if attempt.fault == CUT_OFF:
         lines.append("Your answer was cut off before it was complete, and nothing of it was used. Answer again.")
-    elif not attempt.results:
+    elif attempt.fault == NO_CALL:
         lines.append(f"Your answer called no function. Answer by calling {names}.")
-    told = {result.content for result in attempt.results}
-    silent = [obligation for obligation in state.obligations if obligation.error not in told]
     lines += [f"Still to be mended: {one.function} (call {one.position + 1}): {one.error}" for one in silent]
     if silent:
         lines.append(f"Send it again, corrected, or call {NOTHING_TO_EXTRACT.name} with the reason.")
     return (Message("user", "\n".join(lines)),) if lines else ()
 
 
-def _targets(state: Conversation) -> tuple[Target, ...]:
-    return (
-        *(Target(o.function, o.position, o.arguments, True, index) for index, o in enumerate(state.obligations)),
-        *(Target(s.result.name, s.position, s.arguments, False, index) for index, s in enumerate(state.standing)),
-    )
+def _targets(state: Conversation, again: set[tuple[str, object]]) -> Iterator[Target]:
+    for index, one in enumerate(state.obligations):
+        yield Target(one.function, one.position, one.arguments, True, index, at_fault=one.paths)
+    for index, kept in enumerate(state.standing):
+        is_taken = (kept.call.name, said(kept.call.arguments)) in again
+        yield Target(kept.call.name, kept.position, kept.arguments, False, index, is_taken=is_taken)
 
 
 def _not_run(call: ToolCall) -> ToolResult:
-    text = "not run: the answer was cut off before it was complete"
-    return ToolResult(call.id, call.name, text, Verdict.REJECTED)
+    return ToolResult(call.id, call.name, f"not run: {CUT_OFF}", Verdict.REJECTED)
 
 
 def _dropped(call: ToolCall) -> ToolResult:
@@ -257,13 +268,25 @@ def _dropped(call: ToolCall) -> ToolResult:
     return ToolResult(call.id, call.name, text, Verdict.DROPPED)
 
 
-def _stands(call: ToolCall, *, amended: bool) -> ToolResult:
-    if not amended:
-        text = "stands: this record was accepted before and is kept; it need not be sent again"
-        return ToolResult(call.id, call.name, text, Verdict.STANDS)
+def _stands(call: ToolCall) -> ToolResult:
+    text = "stands: this record was accepted before and is kept; it need not be sent again"
+    return ToolResult(call.id, call.name, text, Verdict.STANDS)
+
+
+def _kept_as_it_was(call: ToolCall) -> ToolResult:
     text = "stands: this record was accepted before and is kept as it was; nobody asked for it to be changed"
     flag = f"{call.name}: the model later sent a changed version of an accepted record; the first one is kept"
     return ToolResult(call.id, call.name, text, Verdict.STANDS, flags=(flag,))
+
+
+def _fault(reply: Reply, is_answer: bool) -> str:
+    if reply.finish_reason == "length":
+        return CUT_OFF
+    return "" if reply.tool_calls or is_answer else NO_CALL
+
+
+def _is_text(reply: Reply) -> bool:
+    return not reply.tool_calls and reply.finish_reason == "stop" and bool(reply.content.strip())
 
 
 def _one_line(text: str, width: int = 200) -> str:

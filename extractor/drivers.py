@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import astuple
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from extractor.chain import Answer, Flow
 from extractor.matching import canonical
@@ -67,19 +69,19 @@ def kept(put: Put, replies: Replies, identity: Callable[[int], str]) -> Put:
 
     :param identity: of the model of a rank: what enters the request key beside the question itself.
     """
-    asking: dict[str, asyncio.Lock] = {}
+    asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # a lock lives while somebody holds it
 
     async def put_once(ask: Ask) -> Reply | Unanswered:
         key = request_key(identity(ask.rank), ask)
-        async with asking.setdefault(key, asyncio.Lock()):
-            try:
-                reply = await replies.get(key)
-                answer = reply if reply is not None else await put(ask)
-                if reply is None and isinstance(answer, Reply):
-                    await replies.keep(key, answer)
-                return answer
-            finally:
-                asking.pop(key, None)
+        lock = asking.setdefault(key, asyncio.Lock())
+        async with lock:
+            reply = await replies.get(key)
+            if reply is not None:
+                return reply
+            answer = await put(ask)
+            if isinstance(answer, Reply):
+                await replies.keep(key, answer)
+            return answer
 
     return put_once
 
@@ -89,8 +91,8 @@ def request_key(identity: str, ask: Ask) -> str:
     parts = [
         identity,
         [_shown(message) for message in ask.messages],
-        [asdict(offer) for offer in ask.offers],
-        asdict(ask.sampling),
+        [[offer.name, offer.description, _in_order(offer.parameters), offer.strict] for offer in ask.offers],
+        astuple(ask.sampling),
     ]
     return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -98,5 +100,10 @@ def request_key(identity: str, ask: Ask) -> str:
 def _shown(message: Message) -> list[object]:
     """The part of a message that a model sees."""
     calls = [[call.id, call.name, call.arguments] for call in message.tool_calls]
-    results = [[result.call_id, result.name, result.content] for result in message.tool_results]
+    results = [[result.call_id, result.name, result.content, result.is_error] for result in message.tool_results]
     return [message.role, message.content, calls, results]
+
+
+def _in_order(schema: Mapping[str, object]) -> str:
+    """A schema as a model sees it: the order of its fields is part of the question."""
+    return json.dumps(schema, ensure_ascii=False, default=dict)

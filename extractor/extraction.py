@@ -24,7 +24,9 @@ from extractor.messages import Ask, Calls, Reply, Sampling, ToolCall, ToolResult
 from extractor.models import Model
 from extractor.outcome import Outcome, Status
 from extractor.store.codec import call_hash
-from extractor.store.store import Link, Seen, Store, Work, Written
+from extractor.store.ledger import Seen, Work
+from extractor.store.records import Link, Written
+from extractor.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,10 @@ async def extract(plan: Plan, source: Source) -> Outcome:
 
     :raises StoreError: when the database cannot be read or written.
     """
+    return replace(await _extract(plan, source), key=source.key)
+
+
+async def _extract(plan: Plan, source: Source) -> Outcome:
     begun = time.monotonic()
     try:
         data = await asyncio.to_thread(source.read)

@@ -39,18 +39,23 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One question put to a model, with what it answered and what became of each call."""
+    """One question put to a model, with what it answered and what became of each call.
+
+    ``fault`` is what was wrong with the answer as a whole: it was cut off, or called no function.
+    """
 
     rank: int
     answer: Reply | Unanswered
     results: tuple[ToolResult, ...] = ()
+    fault: str = ""
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """The error text of each call that was not accepted, as the model was told it."""
+        """Why no answer was to be had, what was wrong with it as a whole, or the error text of each call that was not
+        accepted, as the model was told it."""
         if isinstance(self.answer, Unanswered):
             return (self.answer.cause,)
-        return tuple(result.content for result in self.results if result.is_error)
+        return (self.fault,) if self.fault else tuple(result.content for result in self.results if result.is_error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class Outcome:
 
     ``results`` are the accepted and the duplicate calls; ``error`` says in one line why a document is not done;
     ``cause`` holds the traceback of a bug in a user's function; ``unanswered`` is why no model answered;
-    ``source`` and ``document`` (hash of its bytes) say which document it was.
+    ``source`` and ``document`` (hash of its bytes) say which document it was, ``key`` is what the caller knows it by.
     """
 
     status: Status
@@ -73,6 +78,7 @@ class Outcome:
     unanswered: Unanswered | None = None
     source: str = ""
     document: str = ""
+    key: Any = None
     is_cached: bool = False
     """Settled by an earlier run: nothing was asked."""
     is_outdated: bool = False

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -23,10 +23,13 @@ from extractor.conversation import Rules
 from extractor.engines.local import Stop, work
 from extractor.errors import DefinitionError, ProviderError, UsageError
 from extractor.extraction import Plan, Source, extract, putting
-from extractor.functions import Function, function
+from extractor.functions import Function
 from extractor.matching import canonical
 from extractor.messages import Sampling
+from extractor.models import max_attempts as default_attempts
+from extractor.models import workers as default_workers
 from extractor.outcome import Outcome
+from extractor.targets import Given, Target, as_function
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
     from extractor.models.resolving import ModelLike
     from extractor.store.store import Store
 
-Target = Callable[..., Any] | type[Any] | Function
 Document = str | Path | bytes | BinaryIO
 
 PATIENCE = 20
@@ -63,7 +65,7 @@ class Pipeline:
     :param database: SQLAlchemy's address of the database.
     :param instructions: said to the model with every document.
     :param policy: what the next attempt asks.
-    :param max_attempts: replies that each model may spend on a document.
+    :param max_attempts: replies that each model may spend on a document; 3 by default, 2 for a small local one.
     :param exclude: columns of a table class that the model is not asked for.
     :param given: columns of a table class that the host supplies, with their values or a function of the context.
     :param style: ``decimal``, ``date_order`` or ``currency`` of all documents, where the documents do not tell.
@@ -79,15 +81,15 @@ class Pipeline:
         database: str | None = None,
         instructions: str = "",
         policy: Policy = reask,
-        max_attempts: int = 3,
+        max_attempts: int | None = None,
         exclude: Collection[str] = (),
-        given: Mapping[str, Any] | None = None,
+        given: Given | None = None,
         style: Mapping[str, Any] | None = None,
         max_tokens: int = 4096,
     ) -> None:
         if not targets:
             raise DefinitionError("a pipeline needs something to extract", hint="for example Pipeline(create_invoice)")
-        made = [_as_function(target, exclude, given or {}) for target in targets]
+        made = [as_function(target, exclude, given) for target in targets]
         self.functions: Mapping[str, Function] = {one.name: one for one in made}
         if len(self.functions) < len(made):
             raise DefinitionError("two functions of a pipeline have the same name")
@@ -101,7 +103,8 @@ class Pipeline:
         self._name = name
         self._module = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001 - as namedtuple finds its module
         self._stores: dict[str, Store] = {}
-        Rules(max_attempts)  # a limit that allows nothing is an error here, before any ask
+        if max_attempts is not None:
+            Rules(max_attempts)  # a limit that allows nothing is an error here, before any ask
 
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(self.functions)}, name={self.name!r})"
@@ -201,7 +204,7 @@ class Pipeline:
             functions=self.functions,
             models=models,
             policy=self.policy,
-            rules=Rules(self.max_attempts, ranks=len(models)),
+            rules=Rules(tuple(self.max_attempts or default_attempts(model) for model in models), ranks=len(models)),
             sampling=self.sampling,
             instructions=self.instructions,
             style=self.style,
@@ -243,7 +246,7 @@ async def supervised(plan: Plan, sources: Iterable[Source], options: Options) ->
 
     :raises ProviderError: once what is in flight has ended.
     """
-    workers = options.workers or max(1, min(getattr(model, "workers", 16) for model in plan.models))
+    workers = options.workers or default_workers(plan.models)
     trouble, row = "", 0
     final: Outcome | None = None
     async for outcome in work(sources, lambda source: extract(plan, source), workers=workers, stop=options.stop):
@@ -279,15 +282,3 @@ def as_source(document: Document, name: str | None = None, values: Mapping[str, 
     raise UsageError(
         "a document is a path, bytes or a file opened in binary mode", hint=f"got {type(document).__name__}"
     )
-
-
-def _as_function(target: Target, exclude: Collection[str], given: Mapping[str, Any]) -> Function:
-    if isinstance(target, Function):
-        return target
-    if isinstance(target, type) and hasattr(target, "__table__"):
-        from extractor.drafts import table_function
-
-        return table_function(target, exclude=exclude, given=given)
-    if exclude or given:
-        raise DefinitionError("exclude and given are for a table class", hint="a function decides what it takes")
-    return function(target)

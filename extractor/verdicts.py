@@ -49,11 +49,13 @@ def _error(state: Conversation) -> str:
     if state.bug is not None:
         return f"{state.bug.name}: the function raised an exception that is not Rejected"
     if state.is_settled:
-        return state.given_up or "" if not state.standing else ""
+        return "" if state.standing else state.given_up or ""
     causes = [a.answer for a in state.attempts if isinstance(a.answer, Unanswered)]
     lines = [f"{cause.model or 'model'}: {cause.cause}" for cause in reversed(causes)]
     if state.unanswered is None or state.obligations:
         spent = sum(1 for attempt in state.attempts if not isinstance(attempt.answer, Unanswered))
-        last = [obligation.error for obligation in state.obligations] or ["no function was called"]
+        last = [obligation.error for obligation in state.obligations] or [
+            e for a in state.attempts[-1:] for e in a.errors
+        ]
         lines.insert(0 if state.unanswered is None else len(lines), f"after {spent} attempts: {'; '.join(last)}")
-    return "; ".join(lines)
+    return " ".join("; ".join(lines).split())

@@ -44,7 +44,7 @@ async def work(
     """
     stop = stop or Stop()
     waiting: Iterator[Item] | None = iter(items)
-    running: set[asyncio.Task[Result]] = set()
+    running: dict[asyncio.Task[Result], None] = {}
     try:
         while True:
             while waiting is not None and len(running) < workers and not stop.reason:
@@ -53,12 +53,13 @@ async def work(
                     waiting = None
                     break
                 task = asyncio.ensure_future(_handled(handle, item))
-                stop.watch(task)  # type: ignore[arg-type]
-                running.add(task)
+                stop.watch(task)
+                running[task] = None
             if not running:
                 return
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in [one for one in running if one in done]:  # in the order of their beginning
+                del running[task]
                 if not task.cancelled():
                     yield task.result()
     finally:

@@ -61,7 +61,8 @@ def now() -> datetime:
 def start_run(session: Session, pipeline: str, fingerprint: str, models: str) -> int:
     """Note that a run begins; returns its number."""
     values = {"pipeline": pipeline, "fingerprint": fingerprint, "models": models, "started_at": now()}
-    return session.execute(insert(t.run).values(values).returning(t.run.c.id)).scalar_one()
+    number: int = session.execute(insert(t.run).values(values).returning(t.run.c.id)).scalar_one()
+    return number
 
 
 def end_run(session: Session, run: int, stopped_by: str | None) -> None:

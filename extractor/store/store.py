@@ -69,6 +69,8 @@ class Store:
         try:
             for metadata in {table.metadata for table in tables}:
                 metadata.create_all(self._engine, tables=[one for one in tables if one.metadata is metadata])
+            with self._reading.connect() as connection:
+                money.check_storage(connection, tables)
         except SQLAlchemyError as error:
             raise as_store_error(error, self._engine) from None
         self._prepared.update(new)

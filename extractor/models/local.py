@@ -1,0 +1,168 @@
+"""Models that run on this machine: ``local/<name of the catalogue>``, or any GGUF file by ``local:PATH``.
+
+Answers are held to a JSON schema (:mod:`extractor.dialects.json_schema`); a server of llama.cpp does not hold one to a
+tool call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import hashlib
+import http.client
+import json
+import logging
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from extractor.dialects import json_schema
+from extractor.errors import ConfigurationError
+from extractor.messages import Ask, Reply, Unanswered, Usage
+from extractor.models import weights
+from extractor.models.catalogue import entry
+from extractor.models.local_process import CONTEXT, Server, server_for
+
+ANSWER_SECONDS = 1800.0
+"""How long one answer may take: on a busy machine a long one takes minutes."""
+
+FILE = "local:"
+
+say: Callable[[str], None] = logging.getLogger("extractor.models").warning
+show: Callable[[int, int], None] | None = None
+"""Told of a pull at first use; the command line puts its own progress bar here."""
+
+
+def model(name: str) -> LocalModel:
+    """The model of that name of the catalogue, or the file of ``local:PATH``.
+
+    :raises ConfigurationError: when the catalogue has no such name, or there is no such file.
+    """
+    return LocalModel(name)
+
+
+class LocalModel:
+    """A model on this machine; all objects of one file share one server."""
+
+    workers = 1
+    """Documents in flight: the server answers one question at a time, and a second worker would only wait."""
+
+    max_attempts = 2
+    """A small model that was shown its error is seldom right the third time."""
+
+    def __init__(self, name: str) -> None:
+        self._file: Path | None = None
+        if name.startswith(FILE):
+            self._file = Path(name.removeprefix(FILE)).expanduser()
+            if not self._file.is_file():
+                raise ConfigurationError(f"there is no model file {str(self._file)!r}")
+            self.name = name
+        else:
+            entry(name)
+            self.name = f"local/{name}"
+
+    def __repr__(self) -> str:
+        return f"LocalModel({self.name!r})"
+
+    @property
+    def identity(self) -> str:
+        """The hash of the weights, and the dialect."""
+        return f"gguf:{self._digest()}#json_schema"
+
+    def prepare(self) -> None:
+        """Have the weights, and the server that has loaded them.
+
+        :raises WeightsError: when the weights cannot be had.
+        :raises MissingExtra: when llama.cpp is not installed.
+        :raises ModelError: when the file cannot be loaded.
+        """
+        self._server()
+
+    async def ask(self, ask: Ask) -> Reply | Unanswered:
+        """Put a question to the server of this model."""
+        messages, schema = json_schema.word(ask)
+        payload = {
+            "messages": messages,
+            "temperature": ask.sampling.temperature,
+            "max_tokens": min(ask.sampling.max_tokens, CONTEXT // 2),
+            "seed": ask.sampling.sample,
+            "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
+        }
+        for _ in range(2):  # a server that died is started once more
+            server = await asyncio.to_thread(self._server)
+            answer = await self._post(server, payload)
+            if answer is not None:
+                return self._read(answer, ask)
+        return Unanswered("unavailable", "the local server does not answer", self.name)
+
+    async def aclose(self) -> None:
+        """Nothing is held by an event loop; the server ends with the process."""
+
+    def _server(self) -> Server:
+        return server_for(self._path())
+
+    def _path(self) -> Path:
+        if self._file is not None:
+            return self._file
+        name = self.name.removeprefix("local/")
+        return weights.path_of(name) or weights.pull(name, say=say, show=show)
+
+    def _digest(self) -> str:
+        return _digest(self._file) if self._file is not None else entry(self.name.removeprefix("local/")).sha256
+
+    async def _post(self, server: Server, payload: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
+        """The server's answer, or ``None`` when there is none; cancelling closes the connection."""
+        connection = server.connect(ANSWER_SECONDS)
+        try:
+            return await asyncio.to_thread(_exchange, connection, server.key, payload)
+        except asyncio.CancelledError:
+            if connection.sock is not None:
+                with contextlib.suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+            raise
+
+    def _read(self, answer: tuple[int, dict[str, Any]], ask: Ask) -> Reply | Unanswered:
+        status, body = answer
+        if status != 200:
+            return self._refusal(status, body)
+        used = body.get("usage") or {}
+        cached = (used.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+        usage = Usage(used.get("prompt_tokens", 0), used.get("completion_tokens", 0), cached)
+        choice = body["choices"][0]
+        text = choice["message"].get("content") or ""
+        if choice.get("finish_reason") == "length":
+            return Reply(text, (), "length", usage, self.name)
+        content, calls = json_schema.read(text, ask)
+        return Reply(content, calls, "stop", usage, self.name)
+
+    def _refusal(self, status: int, body: dict[str, Any]) -> Unanswered:
+        """A question that is too long is about one document; anything else is about the server."""
+        error = body.get("error") or {}
+        if error.get("type") == "exceed_context_size_error" or "context" in str(error.get("message", "")):
+            tokens = error.get("n_prompt_tokens")
+            size = f"has {tokens} tokens" if tokens else "is too long"
+            cause = f"the document {size}; {self.name} reads at most {CONTEXT}, question and answer together"
+            return Unanswered("refused", cause, self.name)
+        return Unanswered("unavailable", f"the local server answers {status}", self.name)
+
+
+def _exchange(
+    connection: http.client.HTTPConnection, key: str, payload: dict[str, Any]
+) -> tuple[int, dict[str, Any]] | None:
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+    try:
+        connection.request("POST", "/v1/chat/completions", json.dumps(payload).encode("utf-8", "replace"), headers)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
+
+
+@functools.lru_cache(maxsize=16)
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -95,7 +95,7 @@ def prepare(
     if echoes_schema(sent, function.parameters):
         return _rejected(call, feedback.echoed(tuple(function.parameters.get("properties", {}))), _storable(sent))
     try:
-        return _validated(call, function, sent, replace(context, call_id=call.id), validation)
+        return _validated(call, function, sent, replace(context, call_id=call.id, remarks=[]), validation)
     except Rejected as error:
         return _mend(call, function, error.reasons, _storable(sent))
     except Exception as error:  # a bug in a user's validator
@@ -270,7 +270,7 @@ async def _watched(work: Callable[[], Any], name: str) -> Caught:
 
 def _accepted(prepared: Prepared, value: Any) -> ToolResult:
     """What a function returned, by the contract: text, (text, object), object, nothing, or a ready result."""
-    call, flags = prepared.call, prepared.flags
+    call, flags = prepared.call, (*prepared.flags, *prepared.context.remarks)
     if isinstance(value, ToolResult):
         arguments = prepared.arguments if value.arguments is None else value.arguments
         return replace(value, call_id=call.id, name=call.name, arguments=arguments, flags=(*flags, *value.flags))

@@ -59,7 +59,7 @@ def until_success(state: Conversation, policy: Policy = reask) -> Flow:
             continue
         reply = step.merge(answer)
         calls = sort_calls(state, reply)
-        results = (yield from _perform(calls.as_effect(len(state.replies)))) if calls.to_run else ()
+        results = (yield from _perform(calls.as_effect(state))) if calls.to_run else ()
         state = after_reply(state, reply, calls, calls.in_order(results))
     return conclude(state)
 

@@ -244,6 +244,7 @@ class _Walk:
     def __init__(self, root: Schema, text: str) -> None:
         self._root = root
         self._text = text
+        self._printed: dict[str, bool] = {}
         self.remarks: list[str] = []
 
     def value(self, given: Any, schema: Any, path: str, depth: int) -> Any:
@@ -288,11 +289,16 @@ class _Walk:
         if len(alike) == 1:
             return alike.pop()
         is_free = any(kind_of(o) == "string" and not _members(o) and "format" not in o for o in options)
-        if _is_nullable(options) and nullish(given) and not (is_free and stands_as_value(given, self._text)):
+        if _is_nullable(options) and nullish(given) and not (is_free and self._is_printed(given)):
             return None
         if any(kind_of(option) == "string" for option in options):
             return given
         return self._container(given, options, path)
+
+    def _is_printed(self, literal: str) -> bool:
+        if literal not in self._printed:
+            self._printed[literal] = stands_as_value(literal, self._text)
+        return self._printed[literal]
 
     def _container(self, given: str, options: Sequence[Schema], path: str) -> Any:
         """A list or an object that arrived as text."""

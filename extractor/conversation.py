@@ -112,6 +112,11 @@ class Conversation:
         return sum(1 for one in self.attempts if one.rank == self.rank and isinstance(one.answer, Reply))
 
     @property
+    def is_last_attempt(self) -> bool:
+        """Whether the present attempt is the last one of the last model."""
+        return self.rank + 1 == self.rules.ranks and self.spent + 1 >= self.rules.limits[self.rank]
+
+    @property
     def unanswered(self) -> Unanswered | None:
         """Why the last ask was not answered, if it was not."""
         last = self.attempts[-1].answer if self.attempts else None
@@ -151,9 +156,10 @@ class Sorted:
     answered: dict[int, ToolResult]
     about: dict[int, Target]
 
-    def as_effect(self, reply: int) -> Calls:
+    def as_effect(self, state: Conversation) -> Calls:
         """The calls to run, as one effect."""
-        return Calls(tuple(self.calls[position] for position in self.to_run), reply, self.to_run)
+        to_run = tuple(self.calls[position] for position in self.to_run)
+        return Calls(to_run, len(state.replies), self.to_run, state.is_last_attempt)
 
     def in_order(self, results: tuple[ToolResult, ...]) -> tuple[ToolResult, ...]:
         """Every call's result, in call order.

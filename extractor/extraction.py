@@ -166,7 +166,8 @@ class Passage:
                 results[position] = reloaded
         todo = [(c, p) for c, p in zip(calls.calls, calls.positions, strict=True) if p not in results]
         if todo:
-            ran = await perform([c for c, _ in todo], self._plan.functions, self._context, self._validation)
+            context = replace(self._context, is_last_attempt=calls.is_last)
+            ran = await perform([c for c, _ in todo], self._plan.functions, context, self._validation)
             results |= {position: result for (_, position), result in zip(todo, ran, strict=True)}
             results |= await self._flush(key, {p: c for c, p in todo}, results)
         return tuple(results[position] for position in calls.positions)

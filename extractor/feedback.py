@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,14 +82,22 @@ def problems(
     """
     entries = error.errors(include_url=False)
     paths = [clean(_path(entry["loc"], entry["type"], arguments, known)) for entry in entries]
+    parents = {head for path in set(paths) for head in _heads(path)}
     found = []
     for entry, path in zip(entries, paths, strict=True):
         kind, given = entry["type"], entry.get("input")
         holds_deeper = kind.endswith("_type") and isinstance(given, (Mapping, list))
-        if holds_deeper and any(other.startswith(f"{path}.") for other in paths):
+        if holds_deeper and path in parents:
             continue  # a branch of a union that was not meant: another one has more to say about this value
         found.append(Problem(path, clean(_message(kind, entry["msg"], given))))
     return tuple(dict.fromkeys(found))
+
+
+def _heads(path: str) -> Iterator[str]:
+    """Every path above one."""
+    while path:
+        path = path.rpartition(".")[0]
+        yield path
 
 
 REQUIRED = "is required"

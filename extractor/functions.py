@@ -38,13 +38,21 @@ class Context:
     """What a function is told beside its arguments, when it asks for it; a model never sees any of it.
 
     ``document`` is the document that is being read, ``call_id`` the id of the present call, ``values`` what the host
-    supplied with the document, ``style`` how the document prints numbers and dates.
+    supplied with the document, ``style`` how the document prints numbers and dates. ``is_last_attempt``: what is
+    rejected now is not asked again.
     """
 
     document: Any = None
     call_id: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     style: Any = None
+    is_last_attempt: bool = False
+    remarks: list[str] = field(default_factory=list, compare=False)
+
+    def flag(self, remark: str) -> None:
+        """Accept, but have a person look: the remark is kept with the record and shown with the outcome."""
+        if remark not in self.remarks:
+            self.remarks.append(remark)
 
     def get(self, key: str, default: Any = None) -> Any:
         """One of the host's values."""

@@ -200,12 +200,14 @@ class Calls:
     """Run these calls of one reply together; answer with one result each, in this order.
 
     ``reply`` numbers the reply within the document (0 is the first), ``positions`` are the places of the calls within
-    that reply: together they name a call for good, also when it is replayed after a crash.
+    that reply: together they name a call for good, also when it is replayed after a crash. ``is_last``: what is
+    rejected now is not asked again, since no attempt is left.
     """
 
     calls: tuple[ToolCall, ...]
     reply: int
     positions: tuple[int, ...]
+    is_last: bool = False
 
 
 __all__ = [

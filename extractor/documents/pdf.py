@@ -149,7 +149,7 @@ def _lines(stretches: list[Stretch]) -> list[str]:
     floor = 0.0
     for row in rows:
         height = max(one.top - one.bottom for one in row)
-        if lines and floor - max(one.top for one in row) > 1.8 * height:
+        if lines and floor - max(one.top for one in row) > 2.6 * height:
             lines.append("")
         lines.append(_line(row))
         floor = min(one.bottom for one in row)

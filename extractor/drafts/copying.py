@@ -98,6 +98,7 @@ def _helpers(table: type[Any], fields: Collection[str]) -> tuple[dict[str, Any],
     """Methods, properties and class variables that validators may use, and the names of those that do not copy."""
     decorators = table.__pydantic_decorators__
     taken = {*fields, *_all_names(table), *decorators.field_validators, *decorators.model_validators}
+    taken.add("model_post_init")  # build runs it on the record: it may fill in columns that no draft has
     copied: dict[str, Any] = {"__annotations__": {}}
     lost: set[str] = set()
     for base in reversed(_user_classes(table)):
@@ -105,15 +106,15 @@ def _helpers(table: type[Any], fields: Collection[str]) -> tuple[dict[str, Any],
         for name, value in vars(base).items():
             if name in taken or (name.startswith("__") and name.endswith("__")) or name.startswith("_sa_"):
                 continue
+            lost.discard(name)
             if isinstance(value, METHODS) and "__class__" not in _free_names(value):
                 copied[name] = value
             elif name in constants or (isinstance(value, type) and value.__qualname__.startswith(base.__qualname__)):
                 copied["__annotations__"][name] = ClassVar[Any]
                 copied[name] = value
             else:
+                copied.pop(name, None)
                 lost.add(name)
-    if "model_post_init" in lost:
-        raise _uncopied(table, "model_post_init", "calls super()")
     return copied, lost
 
 
@@ -123,33 +124,39 @@ def _checked(table: type[Any], name: str, absent: Collection[str]) -> Any:
     if "__class__" in _free_names(raw):
         raise _uncopied(table, name, "calls super()")
     code = _code(raw)
-    reads = sorted(_names_read(code, _values_of(code)) & set(absent)) if code is not None else []
-    if reads:
-        raise _uncopied(table, name, f"reads {', '.join(map(repr, reads))}, which the draft does not have")
+    used = sorted(_names_used(code, _values_of(code)) & set(absent)) if code is not None else []
+    if used:
+        raise _uncopied(table, name, f"uses {', '.join(map(repr, used))}, which the draft does not have")
     return raw
 
 
-def _names_read(code: CodeType, values: Collection[str]) -> set[str]:
-    """The names that a function takes from its arguments: ``self.total``, ``info.data["total"]``.
+def _names_used(code: CodeType, values: Collection[str]) -> set[str]:
+    """The names that a function takes from its arguments or sets on them: ``self.total``, ``info.data["total"]``.
 
-    Only what is read on every path that comes there: ``get("total")`` bears a missing name.
+    ``get("total")`` is none of them: it bears that a name is missing.
     """
     found: set[str] = set()
-    before: dis.Instruction | None = None
-    for step in dis.get_instructions(code):
-        if before is not None and before.opname.startswith(("LOAD_FAST", "LOAD_DEREF")):
-            name = before.argval[-1] if isinstance(before.argval, tuple) else before.argval
-            if name in values and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                found.add(str(step.argval))
-        is_subscript = step.opname == "BINARY_SUBSCR" or (step.opname == "BINARY_OP" and step.argrepr == "[]")
-        if is_subscript and before is not None and before.opname == "LOAD_CONST" and isinstance(before.argval, str):
+    steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
+    for receiver, before, step in zip([None, None, *steps], [None, *steps], steps, strict=False):
+        if before is None:
+            continue
+        if step.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR") and _variable(before) in values:
+            found.add(str(step.argval))
+        is_item = step.opname == "BINARY_SUBSCR" or (step.opname == "BINARY_OP" and step.argrepr == "[]")
+        is_ours = receiver is not None and (_variable(receiver) or receiver.opname == "LOAD_ATTR")
+        if is_item and is_ours and before.opname == "LOAD_CONST" and isinstance(before.argval, str):
             found.add(before.argval)
-        if step.opname != "CACHE":
-            before = step
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            found |= _names_read(constant, values)
+            found |= _names_used(constant, values)
     return found
+
+
+def _variable(step: dis.Instruction) -> str | None:
+    """The local variable that a step puts on the stack; later versions of Python load two in one step."""
+    if "LOAD_FAST" not in step.opname and "LOAD_DEREF" not in step.opname:
+        return None
+    return str(step.argval[-1] if isinstance(step.argval, tuple) else step.argval)
 
 
 def _values_of(code: CodeType | None) -> tuple[str, ...]:

@@ -167,15 +167,20 @@ def _exact(value: Any) -> Any:
 
 
 _AS_PRINTED: Final = WithJsonSchema({"type": "string", "description": "as printed"})
+_NUMBER_AS_PRINTED: Final = WithJsonSchema(
+    # Without the pattern a small model that is held to a schema writes formulas and labels; other printed forms that a
+    # model sends all the same (a currency, a curly apostrophe) are read as ever.
+    {"type": "string", "description": "as printed", "pattern": r"^[-(]?[0-9][0-9.,' ]{0,18}[)-]?$"}
+)
 _EXACT: Final = PlainSerializer(_exact, when_used="json")
 
-Amount = Annotated[Decimal, BeforeValidator(_amount), _EXACT, _AS_PRINTED]
+Amount = Annotated[Decimal, BeforeValidator(_amount), _EXACT, _NUMBER_AS_PRINTED]
 """An amount of money: number, sign and currency as printed; the currency is dropped. Never a percentage."""
 
-Quantity = Annotated[Decimal, _decimal_type("quantity", parse_quantity), _EXACT, _AS_PRINTED]
+Quantity = Annotated[Decimal, _decimal_type("quantity", parse_quantity), _EXACT, _NUMBER_AS_PRINTED]
 """A number of things; its unit (``3 Stk``, ``2,5 h``, ``10 x``) is dropped."""
 
-Percent = Annotated[Decimal, _decimal_type("percentage", parse_percent), _EXACT, _AS_PRINTED]
+Percent = Annotated[Decimal, _decimal_type("percentage", parse_percent), _EXACT, _NUMBER_AS_PRINTED]
 """The number of a percentage: 19 for ``19 %``."""
 
 PrintedDate = Annotated[date, BeforeValidator(_printed_date), _AS_PRINTED]

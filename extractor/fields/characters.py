@@ -52,7 +52,7 @@ def plain(text: str) -> str:
 
 def shown(text: str) -> str:
     """The beginning of ``text`` in quotes, to name it in a message."""
-    line = " ".join(text.split())
+    line = " ".join(text.split()).encode(errors="replace").decode()
     return f'"{line[:40]}…"' if len(line) > 40 else f'"{line}"'
 
 

@@ -142,7 +142,7 @@ _SHORT = {spelling for spelling in (*_FOLDED, *_OPEN) if spelling.isalpha() and 
     (spelling for spelling in _OPEN if spelling.isalpha() and len(spelling) == 3),
     (code.casefold() for code in _ALSO_WORDS),
 ) - {"円", "元"}
-"""What counts in running text only beside a number or in brackets, since it is a word or an abbreviation of something else too."""
+"""Words and abbreviations of other things too: in running text they count beside a number or in brackets alone."""
 _OF_COUNTRY = {name: code for code, names in _COUNTRIES.items() for name in names.split()}
 
 _MONEY = "$¢£¥฿৳₠-⃀﷼"

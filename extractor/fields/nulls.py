@@ -42,10 +42,9 @@ def nullish(text: str) -> bool:
 
     :param text: what the model sent.
     """
-    if len(text) > _LONGEST:
-        return not text.strip(_WRAPPING + _DASHES)
-    word = text.strip(_WRAPPING)
-    return not word.strip(_DASHES) or word.casefold() in _WORDS
+    if not text.strip(_WRAPPING + _DASHES):
+        return True
+    return len(text) <= _LONGEST and text.strip(_WRAPPING).casefold() in _WORDS
 
 
 __all__ = ["nullish"]

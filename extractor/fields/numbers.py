@@ -31,7 +31,7 @@ _NO_PAISE = re.compile(r"(?<=\d) ?/[-=](?![-=\d])")  # 500/-
 _LOOSE = re.compile(rf" ?([.,'{POINT}]) ?")
 _ZERO_AS_LETTER = re.compile(r"(?<=[\d.,'])[Oo]+(?![^\W\d_])")
 _ONE_AS_LETTER = re.compile(r"(?<=[\d.,'])[lI|](?=[\d.,'])")
-_EXPONENT = re.compile(r"[-+]?\d+(?:\.\d+)?E[-+]\d{1,3}")  # how Python writes some Decimals
+_EXPONENT = re.compile(r"[-+]?\d+(?:\.\d+)?E[-+]\d{1,2}")  # how Python writes some Decimals
 _PART = re.compile(
     rf"(?P<number>[.,{POINT}]?\d[\d.,' {POINT}]*)"
     r"|(?P<word>S/\.?|(?:[^\W\d_]|[$¢£¥฿৳៛₠-⃀﷼])+(?:(?<=[^\W\d_])\.)?)"

@@ -23,6 +23,7 @@ _REMEMBERED = 256
 _LONGEST_NUMBER = 40
 
 _NUMBER = re.compile(r"(?<!\d)\d++(?:[.,']\d++)++")
+_GROUP_BEFORE = re.compile(r"\d $")
 _ADDRESS = re.compile(r"[12]?\d{1,2}(?:\.[12]\d\d){3}")
 _PRINTED = re.compile(r"\d[\d.,']*")
 _MONEY_BEFORE = re.compile(r"(?:[$£¥€₹₽]|(?<![^\W\d_])[A-Z]{3}|RM|Rs\.?|kr\.?) ?-?$")
@@ -76,7 +77,7 @@ def weigh_numbers(text: str) -> Votes[Mark]:
         if before[-1:].isalpha() and not money:
             continue  # v2.10, A12.50: an identifier
         strong = bool(money) or _MONEY_AFTER.match(text, end) is not None
-        _weigh_short(token, "." if points else ",", strong, text[end : end + 8], votes)
+        _weigh_short(token, "." if points else ",", strong, (before, text[end : end + 8]), votes)
     return votes
 
 
@@ -89,17 +90,17 @@ def _weigh_long(token: str, points: int, commas: int, votes: Votes[Mark]) -> Non
         votes.strong[next(iter(found))] += 1
 
 
-def _weigh_short(token: str, mark: Mark, strong: bool, following: str, votes: Votes[Mark]) -> None:
+def _weigh_short(token: str, mark: Mark, strong: bool, around: tuple[str, str], votes: Votes[Mark]) -> None:
     """A number of one mark; ``strong``: it stands beside a currency."""
     whole, _, decimals = token.partition(mark)
-    grouped = "'" in whole
-    if "'" in decimals or (whole[0] == "0" and len(whole) > 1):
+    grouped = "'" in whole or (len(whole) == 3 and _GROUP_BEFORE.search(around[0]) is not None)
+    if "'" in decimals or (whole[0] == "0" and len(whole) > 1 and not grouped):
         return
-    if len(decimals) == 3 and len(whole) < 4 and whole != "0":
+    if len(decimals) == 3 and len(whole) < 4 and whole[0] != "0":
         votes.doubt(token)
     elif strong or grouped or (len(decimals) == 3 and whole == "0"):
         votes.strong[mark] += 1
-    elif (len(decimals) > 1 or mark == ",") and not _NO_NUMBER.match(following):  # 2.1 is a section
+    elif (len(decimals) > 1 or mark == ",") and not _NO_NUMBER.match(around[1]):  # 2.1 is a section
         votes.weak[mark] += 1
 
 

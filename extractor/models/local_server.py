@@ -48,7 +48,7 @@ def _serve(settings: dict[str, Any]) -> Any:
     with contextlib.suppress(AttributeError, TypeError):
         params.cors_origins = settings["origin"]
     params.cpuparams.n_threads = settings["threads"]
-    params.cpuparams_batch.n_threads = settings["threads"]
+    params.cpuparams_batch.n_threads = settings["threads"] + 1  # reading a prompt does not suffer from company
     try:
         return xllamacpp.Server(params)
     except Exception:  # whatever it raises for a file that is no model: the parent says it in one line

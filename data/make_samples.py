@@ -42,7 +42,9 @@ def render(name: str) -> bytes:
 
 def gold() -> list[dict[str, object]]:
     """What is right, one entry a document."""
-    return [{"doc": f"invoices/{name}", "records": [one.gold() for one in one_of[2]]} for name, one_of in DOCUMENTS.items()]
+    return [
+        {"doc": f"invoices/{name}", "records": [one.gold() for one in one_of[2]]} for name, one_of in DOCUMENTS.items()
+    ]
 
 
 if __name__ == "__main__":

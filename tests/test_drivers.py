@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -154,7 +154,7 @@ def test_models_do_not_answer_for_each_other() -> None:
     shelf, model = Shelf(), Scripted(lambda _: "no call")
     put = kept(model.ask, shelf, lambda rank: f"model-{rank}")
     asyncio.run(arun(flow(max_attempts=1), put, accept_later))
-    asyncio.run(put(replace(ASK, rank=1)))
+    asyncio.run(_await(put(replace(ASK, rank=1))))
     assert len(model.asks) == 2
 
 
@@ -223,13 +223,17 @@ def test_a_cancelled_question_lets_the_next_one_through() -> None:
     async def stuck_then_free() -> Reply | Unanswered:
         model = Scripted(_slowly(reply(text="x"), 0.05))
         put = kept(model.ask, Shelf(), lambda _: "m")
-        first = asyncio.create_task(put(ASK))
-        second = asyncio.create_task(put(ASK))
+        first = asyncio.create_task(_await(put(ASK)))
+        second = asyncio.create_task(_await(put(ASK)))
         await asyncio.sleep(0.01)
         first.cancel()
         return await asyncio.wait_for(second, 5)
 
     assert asyncio.run(stuck_then_free()) == reply(text="x")
+
+
+async def _await(answer: Awaitable[Reply | Unanswered]) -> Reply | Unanswered:
+    return await answer
 
 
 def _slowly(answer: Any, seconds: float = 0.01) -> Any:

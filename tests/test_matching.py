@@ -143,6 +143,14 @@ def test_broken_json_then_good() -> None:
     assert about([A | {"tax": "1.10"}], *targets) == ["stands 0"]
 
 
+def test_a_repeated_record_is_spoken_for() -> None:
+    """Where a standing record is repeated word for word, a near twin beside it is another record."""
+    twin = A | {"invoice_number": "2024-9"}
+    unreadable = rejected(0, None, at=1)
+    assert about([twin], standing(0, A), unreadable) == ["stands 0"]
+    assert about([twin], standing(0, A, taken=True), unreadable) == ["open 0"]
+
+
 def test_broken_json_again() -> None:
     """A call that cannot be read either is another try at the one that could not be read."""
     assert about([None], standing(0, A), rejected(0, None, at=1)) == ["open 0"]

@@ -124,7 +124,11 @@ def _table(page: _Page, one: Invoice, lines: list[Line]) -> None:
     for line in lines:
         page.y -= 18
         page.text(MARGIN, line.description)
-        values = (one.quantity(line.quantity), one.money(line.unit_price) if line.unit_price else "", one.money(line.amount))
+        values = (
+            one.quantity(line.quantity),
+            one.money(line.unit_price) if line.unit_price else "",
+            one.money(line.amount),
+        )
         for x, value in zip(stops, values, strict=True):
             page.text(x, value, right=True)
         page.y -= 5

@@ -108,7 +108,7 @@ def _looks_like_text(data: bytes) -> bool:
     ):
         return True
     control = sum(byte < 9 or 13 < byte < 32 for byte in head)
-    return control <= 0.02 * len(head)
+    return control <= max(4, 0.02 * len(head))
 
 
 def _bytes_of(source: str | Path | bytes | BinaryIO) -> tuple[bytes, str]:

@@ -26,6 +26,9 @@ _WHOLE = re.compile(
     r"|[1-9]\d{0,2}([.,' ])\d{3}(?:\1\d{3})*"  # 1.234.567
     r"|[1-9]\d?([.,' ])\d\d(?:\2\d\d)*\2\d{3}"  # 12,34,567
 )
+_ONE_MARK = re.compile(
+    r"[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*\1\d\d"
+)  # 1.500.00: the last mark can only be the decimal one
 _NO_CENTS = re.compile(r"(?<=\d)([.,])[-=]{1,2}(?![-=\d])")  # 42.- and 1.234,--
 _NO_PAISE = re.compile(r"(?<=\d) ?/[-=](?![-=\d])")  # 500/-
 _LOOSE = re.compile(rf" ?([.,'{POINT}]) ?")
@@ -76,6 +79,8 @@ def readings(body: str) -> dict[Mark, Decimal]:
 
 
 def _read(body: str, mark: Mark) -> Decimal | None:
+    if _ONE_MARK.fullmatch(body):
+        body = f"{body[:-3]}{POINT}{body[-2:]}"
     whole, _, decimals = body.partition(POINT if POINT in body else mark)
     if (decimals and not decimals.isdecimal()) or not (whole or decimals) or not _WHOLE.fullmatch(whole):
         return None

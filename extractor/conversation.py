@@ -79,8 +79,7 @@ class Standing:
     @property
     def arguments(self) -> Arguments | None:
         """The arguments as sent, or as the function read them where the text was no object."""
-        sent = decoded(self.call.arguments)
-        return self.result.arguments if sent is None else sent
+        return _read(self.call, self.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +205,7 @@ def after_reply(state: Conversation, reply: Reply, calls: Sorted, results: tuple
             if target is not None:
                 earlier[target.index] = None
         elif result.verdict is Verdict.REJECTED and reply.finish_reason != "length":
-            obligation = Obligation(call.name, position, decoded(call.arguments), result.content, result.paths)
+            obligation = Obligation(call.name, position, _read(call, result), result.content, result.paths)
             if target is not None:
                 earlier[target.index] = obligation
             else:
@@ -254,6 +253,12 @@ def nudge(state: Conversation, silent: Sequence[Obligation]) -> tuple[Message, .
     if silent:
         lines.append(f"Send it again, corrected, or call {NOTHING_TO_EXTRACT.name} with the reason.")
     return (Message("user", "\n".join(lines)),) if lines else ()
+
+
+def _read(call: ToolCall, result: ToolResult) -> Arguments | None:
+    """The arguments as sent, or as the function read them where the text as such is no object."""
+    sent = decoded(call.arguments)
+    return result.arguments if sent is None else sent
 
 
 def _targets(state: Conversation, again: set[tuple[str, object]]) -> Iterator[Target]:

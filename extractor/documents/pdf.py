@@ -1,8 +1,8 @@
 """PDF files by their text layer, page by page, through pdfium.
 
-pdfium gives the text in the order in which the file draws it: a table that is drawn column by column comes out column by
-column. So the words are put where they stand on the page: those that share a line are joined from left to right, with a
-gap where there is a gap.
+pdfium gives the text in the order in which the file draws it: a table that is drawn column by column comes out column
+by column. So the words are put where they stand on the page: those that share a line are joined from left to right,
+with a gap where there is a gap.
 """
 
 from __future__ import annotations

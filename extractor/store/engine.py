@@ -12,6 +12,7 @@ from sqlalchemy.pool import StaticPool
 
 from extractor.errors import ConfigurationError, StoreError
 from extractor.store import tables
+from extractor.store.forms import json_text
 from extractor.store.writer import as_store_error
 
 BUSY_SECONDS = 30
@@ -46,7 +47,10 @@ def open_engine(url: URL) -> Engine:
     in_memory = not url.database or url.database == ":memory:"
     if not in_memory:
         _folder_of(url)
-    options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS, "check_same_thread": False}}
+    options: dict[str, Any] = {
+        "connect_args": {"timeout": BUSY_SECONDS, "check_same_thread": False},
+        "json_serializer": json_text,
+    }
     if in_memory:
         options["poolclass"] = StaticPool
     try:

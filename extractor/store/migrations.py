@@ -2,7 +2,8 @@
 
 Alembic compares the whole database with the host's models and would propose to drop what it does not know. It loads
 this module through its own plugin door (the entry-point group ``alembic.plugins``), and we tell it that names of ours
-are none of its business. The host's ``env.py`` needs no line for it.
+are none of its business. The plugin's name begins with ``alembic.autogenerate.``, as those do that are in use without
+being named in the host's ``env.py``.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ from typing import Any
 from extractor.store.tables import PREFIX, SCHEMA
 
 
-def setup(_plugin: Any) -> None:
+def setup(plugin: Any) -> None:
     """Called by Alembic when it loads its plugins."""
-    from alembic.autogenerate.compare import comparators
     from alembic.util import DispatchPriority
 
-    comparators.dispatch_for("autogenerate", priority=DispatchPriority.FIRST)(_hide_ours)
+    plugin.add_autogenerate_comparator(_hide_ours, "autogenerate", priority=DispatchPriority.FIRST)
 
 
 def _hide_ours(autogen_context: Any, *_args: Any) -> Any:

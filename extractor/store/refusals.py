@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from sqlalchemy import CheckConstraint, select
 from sqlalchemy import inspect as sa_inspect
-from sqlalchemy import select
 from sqlalchemy.exc import StatementError
 from sqlalchemy.orm import Session
 
@@ -61,12 +61,22 @@ def refusal(error: StatementError, record: Any) -> list[Problem]:
     text = str(error.orig).splitlines()[0] if error.orig is not None else ""
     named = re.search(r"CHECK constraint failed: (.{1,120})", text)
     if named:
-        return [(_path_in(named[1], record), f"the rule {named[1]!r} of the database is broken")]
+        rule = _rule(named[1], record)
+        return [(_path_in(rule, record), f"the database wants {rule}")]
     named = re.search(r"UNIQUE constraint failed: (.{1,200})", text)
     if named:
         columns = ", ".join(part.split(".")[-1] for part in named[1].split(", "))
         return [(_path_in(named[1], record), f"two records have the same {columns}")]
     return [("", "the database does not take this record")]
+
+
+def _rule(name: str, record: Any) -> str:
+    """The text of a CHECK rule by its name; SQLite names it, or gives its text where it has no name."""
+    for _, instance in paths(record):
+        for rule in sa_inspect(type(instance)).local_table.constraints:
+            if isinstance(rule, CheckConstraint) and rule.name == name:
+                return str(rule.sqltext)
+    return name
 
 
 def _path_in(text: str, record: Any) -> str:

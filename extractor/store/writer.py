@@ -91,6 +91,7 @@ class Writer:
         return group, True
 
     def _commit(self, group: list[_Queued[Any]]) -> None:
+        group = [item for item in group if item.done.set_running_or_notify_cancel()]  # nobody waits for the others
         try:
             results = self._transact([item.job for item in group], careful=False)
         except Exception:  # whatever it was, each job is told by itself what became of it

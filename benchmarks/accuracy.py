@@ -3,10 +3,10 @@
     python benchmarks/accuracy.py --model local/qwen2.5-coder-0.5b
     python benchmarks/accuracy.py --gold elsewhere/gold.jsonl --model openai/gpt-5-mini
 
-Gold is a file of JSON lines, ``{"doc": path beside the gold file, "records": [{field: value}, …]}``; a value of ``null``
-means that the field is not in the document, and a field left out is not scored. Each gold record is compared with the
-extracted one that it is most like. Text is compared after folding case and white space, decimals by value. A missing
-record makes all of its fields wrong; a record too many is counted beside them.
+Gold is a file of JSON lines, ``{"doc": path beside the gold file, "records": [{field: value}, …]}``; a value of
+``null`` means that the field is not in the document, and a field left out is not scored. Each gold record is compared
+with the extracted one that it is most like. Text is compared after folding case and white space, decimals by value. A
+missing record makes all of its fields wrong; a record too many is counted beside them.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ def main() -> int:
         sys.stderr.write(f"{outcome.status}: {Path(outcome.source).name} {outcome.error[:160]}\n")
     seconds = time.monotonic() - begun
     for name in score.scored:
-        print(f"{name:<28} {score.right[name]:>4} of {score.scored[name]:<4} {score.right[name] / score.scored[name]:.2f}")
+        print(
+            f"{name:<28} {score.right[name]:>4} of {score.scored[name]:<4} {score.right[name] / score.scored[name]:.2f}"
+        )
     heads = [name for name in score.scored if not name.startswith(LINES)]
     good, of = sum(score.right[name] for name in heads), sum(score.scored[name] for name in heads)
     items = [name for name in score.scored if name.startswith(LINES)]

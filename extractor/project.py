@@ -26,6 +26,8 @@ def pipeline(project: Project, name: str) -> Pipeline:
         line at fault.
     """
     _make_importable(project)
+    if ":" in name and not all(part.isidentifier() for part in name.replace(":", ".", 1).split(".")):
+        raise ConfigurationError(f"{name!r} names no pipeline", hint="write its name, or module:attribute")
     if ":" not in name and name not in names(project):
         raise ConfigurationError(f"there is no pipeline {name!r}", hint=suggestion(name, names(project)))
     reference = name if ":" in name else f"{project.content}.{name}:{name.rpartition('.')[2]}"

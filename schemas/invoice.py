@@ -27,12 +27,12 @@ class InvoiceFields(SQLModel):
     invoice_number: Identifier = Field(index=True)
     issue_date: PrintedDate
     due_date: PrintedDate | None = None
-    seller: PrintedText = Field(description="company that sends the invoice")
-    buyer: PrintedText | None = Field(default=None, description="who the invoice is addressed to")
+    seller: PrintedText = Field(description="company that sends the invoice, name only")
+    buyer: PrintedText | None = Field(default=None, description="customer, name only")
     currency: Currency
-    net: Amount = Field(description="sum before tax")
-    tax: Amount = Field(description="sum of all taxes")
-    total: Amount = Field(description="sum including tax")
+    net: Amount = Field(description="amount before tax")
+    tax: Amount = Field(description="amount of tax")
+    total: Amount = Field(description="amount including tax")
 
 
 class LineItemDraft(LineItemFields):
@@ -65,6 +65,8 @@ class Invoice(InvoiceFields, table=True):
 def create_invoice(draft: InvoiceDraft, context: Context) -> Invoice:
     """Record one invoice or credit note found in the document."""
     wrong = []
+    if context.document is not None and not stands_in(draft.invoice_number, context.document.text):
+        wrong.append(f"invoice_number: {draft.invoice_number} does not stand in the document")
     if abs(draft.net + draft.tax - draft.total) > CENT:
         wrong.append(f"total: {draft.total} is not net {draft.net} + tax {draft.tax}")
     remark = wrong_lines(draft)
@@ -75,6 +77,11 @@ def create_invoice(draft: InvoiceDraft, context: Context) -> Invoice:
     if remark:
         context.flag(remark)  # the totals agree: better a record that a person looks at than none
     return build(Invoice, draft)
+
+
+def stands_in(identifier: str, text: str) -> bool:
+    """Whether an identifier is printed in the document, whatever its case and spacing."""
+    return "".join(identifier.split()).casefold() in "".join(text.split()).casefold()
 
 
 def wrong_lines(draft: InvoiceDraft) -> str:

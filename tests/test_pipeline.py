@@ -360,7 +360,7 @@ def test_flags_of_a_function_are_kept_with_the_outcome(database: str) -> None:
     assert again.extract(b"x", name="a.txt").flags == ("name: not sure",)
 
 
-@pytest.mark.parametrize("make", [lambda: Pipeline(), lambda: Pipeline(create_tick, create_tick), lambda: Pipeline(42)])
+@pytest.mark.parametrize("make", [Pipeline, lambda: Pipeline(create_tick, create_tick), lambda: Pipeline(42)])
 def test_a_pipeline_of_nothing_is_an_error_where_it_is_made(make: Callable[[], Pipeline]) -> None:
     """Mistakes of definition are found before any document is read."""
     with pytest.raises(DefinitionError):
@@ -380,8 +380,8 @@ module_pipeline = Pipeline(create_tick)
 
 def test_verdicts_of_a_reply_are_kept_in_call_order(database: str) -> None:
     """A transcript has every call answered, in order, with the database's own verdicts."""
-    first = reply(call("create_bill", number="1", total="1", note="n"), call("create_bill", number="1", total="1", note="n"),
-                  call("create_bill", number="2", total="1", note=None))  # fmt: skip
+    one = call("create_bill", number="1", total="1", note="n")
+    first = reply(one, one, call("create_bill", number="2", total="1", note=None))
     bills, _ = pipeline(database, first, call("create_bill", number="2", total="1", note="n"), target=create_bill)
     outcome = bills.extract(b"x", name="a.txt")
     verdicts = [result.verdict for result in outcome.attempts[0].results]

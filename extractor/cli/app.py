@@ -19,7 +19,7 @@ models = typer.Typer(no_args_is_help=True, help="Models that run on this machine
 app.add_typer(models, name="models")
 
 Name = Annotated[str, typer.Argument(metavar="PIPELINE", help="Name of a pipeline, or module:attribute.")]
-MaybeName = Annotated[str | None, typer.Argument(metavar="[PIPELINE]", help="Only this pipeline.")]
+MaybeName = Annotated[str | None, typer.Argument(metavar="PIPELINE", help="Only this pipeline.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines on stdout; progress goes to stderr.")]
 Database = Annotated[str | None, typer.Option(metavar="URL", help="Database to write to, such as sqlite:///my.db.")]
 Root = Annotated[Path | None, typer.Option("--project", metavar="DIR", help="Project folder; found upward by default.")]
@@ -43,7 +43,7 @@ def start(
 @app.command()
 def run(
     pipeline: Name,
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files, folders or globs.")],
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files, folders or globs.")],
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="Model, or several separated by commas: first choice first.")
     ] = None,

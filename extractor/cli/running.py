@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,18 @@ class Request:
     max_failures: str
     json: bool
     root: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How many failures still count as well: a number, or a share of all documents in per cent."""
+
+    number: Fraction
+    is_share: bool
+
+    def of(self, documents: int) -> Fraction:
+        """The number of failures that so many documents may have."""
+        return self.number * documents / 100 if self.is_share else self.number
 
 
 @dataclass(slots=True)
@@ -162,18 +175,17 @@ def _numbered(plan: Plan, run: int) -> Plan:
     return replace(plan, run=run)
 
 
-def _allowance(text: str) -> float:
-    """``3`` as 3.0; ``2%`` as 0.02, a share of all."""
-    try:
-        number = float(text.rstrip("%"))
-    except ValueError:
-        number = -1.0
-    if number < 0 or number == float("inf"):
+def _allowance(text: str) -> Allowance:
+    """``3`` or ``2%``, in digits that nobody can read in two ways."""
+    number, _, rest = text.partition("%")
+    is_share = text.endswith("%") and not rest
+    whole, _, part = number.partition(".") if is_share else (number, "", "")
+    if not (f"{whole}{part}".isdecimal() and whole.isascii() and len(text) <= 12) or (is_share and float(number) > 100):
         raise UsageError(f"--max-failures {text!r} is neither a number nor a percentage", hint="for example 3 or 2%")
-    return number / 100 - 1e-12 if text.endswith("%") else number
+    return Allowance(Fraction(number), is_share)
 
 
-def _exit_code(tally: Tally, allowed: float, stop: Stop) -> int:
+def _exit_code(tally: Tally, allowed: Allowance, stop: Stop) -> int:
     counts, error = tally.progress.counts, tally.error
     failed, seen = tally.progress.failed, tally.progress.seen
     if isinstance(error, ConfigurationError) or (isinstance(error, ProviderError) and error.kind in FATAL):
@@ -184,8 +196,7 @@ def _exit_code(tally: Tally, allowed: float, stop: Stop) -> int:
         return STOPPED
     if failed and not any(count for status, count in counts.items() if status.is_good):
         return NOTHING
-    limit = allowed if allowed >= 1 or allowed == 0 else allowed * seen
-    return FAILURES if failed > limit else GOOD
+    return FAILURES if failed > allowed.of(seen) else GOOD
 
 
 def _header(pipeline: Pipeline, plan: Plan, options: Options, documents: int) -> None:

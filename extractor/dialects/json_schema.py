@@ -60,14 +60,10 @@ def fields_in_words(offers: tuple[Offer, ...]) -> str:
 
 
 def _field_lines(schema: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    required = schema.get("required", ())
     for name, field in schema.get("properties", {}).items():
         inner = _inner(field)
         about = field.get("description", "")
-        parts = [about] if about else []
-        if name not in required or _is_nullable(field):
-            parts.append("null if it is not printed")
-        yield f"{indent}{name}" + (f": {'; '.join(parts)}" if parts else "")
+        yield f"{indent}{name}" + (f": {about}" if about and about != "as printed" else "")
         if inner is not None:
             yield from _field_lines(inner, f"{indent}  ")
 

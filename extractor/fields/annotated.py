@@ -96,7 +96,11 @@ def _amount(value: Any, info: ValidationInfo) -> Decimal:
         _flag(info, f"{shown(text)} is marked {side} and was read as {signed}")
         return signed
 
-    return _undoubted(_decimal(value, "amount", read), info, style)
+    number = _decimal(value, "amount", read)
+    if isinstance(value, str) and (printed := style.signs.as_printed(number)) != number:
+        _flag(info, f"{shown(value)} was read as {printed}, the sign that the document prints")
+        number = printed
+    return _undoubted(number, info, style)
 
 
 def _printed_date(value: Any, info: ValidationInfo) -> date:
@@ -170,7 +174,7 @@ _AS_PRINTED: Final = WithJsonSchema({"type": "string", "description": "as printe
 _NUMBER_AS_PRINTED: Final = WithJsonSchema(
     # Without the pattern a small model that is held to a schema writes formulas and labels; other printed forms that a
     # model sends all the same (a currency, a curly apostrophe) are read as ever.
-    {"type": "string", "description": "as printed", "pattern": r"^[-(]?[0-9][0-9.,' ]{0,18}[)-]?$"}
+    {"type": "string", "description": "as printed", "pattern": r"^[-(]?[$€£¥]?[0-9][0-9.,' ]{0,18}[)-]?$"}
 )
 _EXACT: Final = PlainSerializer(_exact, when_used="json")
 

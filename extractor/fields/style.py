@@ -19,6 +19,7 @@ from extractor.fields.currencies import CODES, NOTHING_NAMED, Named, named_in
 from extractor.fields.dates import ORDERS, Order
 from extractor.fields.language import comma_language, day_first_market, point_market
 from extractor.fields.numbers import MARKS, Mark, spell_out
+from extractor.fields.signs import Signs
 from extractor.fields.votes import doubtful_amounts, doubtful_dates, weigh_dates, weigh_numbers
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -33,7 +34,8 @@ class Style:
     ``decimal`` is its decimal mark, ``date_order`` the order of day, month and year in numeric dates, ``currency`` the
     one currency that it names; each ``None`` where nothing decides. ``doubtful_amounts`` and ``doubtful_dates`` are
     the values that stand in it only as a token with two readings, with that token. ``named`` is all it says about
-    currencies, ``preferred`` the currency that the user says it is in. ``debits``: it marks debits with ``DR``.
+    currencies, ``preferred`` the currency that the user says it is in. ``debits``: it marks debits with
+    ``DR``. ``signs``: which amounts it prints with a minus.
     """
 
     decimal: Mark | None = None
@@ -44,6 +46,7 @@ class Style:
     named: Named = NOTHING_NAMED
     preferred: str | None = None
     debits: bool = False
+    signs: Signs = Signs()
 
     @classmethod
     def of(
@@ -84,6 +87,7 @@ class Style:
             named=named,
             preferred=currency,
             debits=_DEBIT.search(text) is not None,
+            signs=Signs.of(text),
         )
 
 

@@ -95,6 +95,7 @@ class LocalModel:
             answer = await self._post(server, payload)
             if answer is not None:
                 return self._read(answer, ask)
+            await asyncio.to_thread(server.has_ended, 2.0)
         return Unanswered("unavailable", "the local server does not answer", self.name)
 
     async def aclose(self) -> None:

@@ -38,6 +38,12 @@ class Server:
         """Whether its process still runs."""
         return self.process.poll() is None
 
+    def has_ended(self, seconds: float) -> bool:
+        """Whether it ends within so many seconds: a process that was killed is not gone at once."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=seconds)
+        return not self.is_alive
+
     def stop(self) -> None:
         """End it."""
         with contextlib.suppress(OSError):

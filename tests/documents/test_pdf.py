@@ -71,7 +71,7 @@ def test_an_encrypted_pdf_says_so() -> None:
 
 def test_a_scan_is_a_failure_that_names_ocr() -> None:
     """Pages without a text layer are counted, and what would help is named."""
-    with pytest.raises(EmptyDocument, match="no text layer on 2 pages; .*OCR"):
+    with pytest.raises(EmptyDocument, match=r"no text layer on 2 pages; .*OCR"):
         load(pdf(lambda canvas: (canvas.rect(9, 9, 99, 99), canvas.showPage(), canvas.rect(9, 9, 9, 9))), name="a.pdf")
 
 

@@ -1,0 +1,52 @@
+"""Which amounts a document prints with a minus, and which without.
+
+A model that copies ``(120.00)`` as ``120.00``, or ``$38.50`` as ``(38.50)``, has the digits right and the sign wrong.
+Where the document prints these digits with one sign alone, there is one reading.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+_MOST = 4000
+"""Amounts that are remembered of one document."""
+
+_AMOUNT = re.compile(
+    r"(?P<before>(?:(?<![\w.,)])[-(]|\(-) ?)?"
+    r"(?:[A-Z]{3} ?|[$£€¥] ?)?"
+    r"(?P<inner>(?<=[A-Z$£€¥ ])-)?"
+    r"(?P<number>\d{1,3}(?:[ .,']\d{3}){1,5}[.,]\d\d(?!\d)|\d{1,15}[.,]\d\d(?!\d))"
+    r"(?P<after> ?\)|-(?!\w))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """The digits of amounts with two decimals, by the sign that they are printed with."""
+
+    plus: frozenset[str] = frozenset()
+    minus: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, text: str) -> Signs:
+        """The amounts of a text in plain characters; the time taken is linear in its length."""
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        for number, match in enumerate(_AMOUNT.finditer(text)):
+            if number >= _MOST:
+                break
+            before, after = (match["before"] or "").strip(), (match["after"] or "").strip()
+            bracketed = before.startswith("(") and after == ")"
+            negative = bracketed or "-" in before or after == "-" or match["inner"] is not None
+            printed = match["number"]
+            for form in (printed, printed.rpartition(" ")[2]):  # what stands before a space may be another column's
+                found[negative].add("".join(filter(str.isdecimal, form)))
+        return cls(frozenset(found[False]), frozenset(found[True]))
+
+    def as_printed(self, value: Decimal) -> Decimal:
+        """The value with the one sign that its digits are printed with; as it is where both or none are printed."""
+        digits = "".join(filter(str.isdecimal, f"{value:.2f}"))
+        if not value or value != round(value, 2) or (digits in self.plus) == (digits in self.minus):
+            return value
+        return value.copy_abs().copy_negate() if digits in self.minus else value.copy_abs()

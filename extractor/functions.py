@@ -28,6 +28,7 @@ from pydantic.errors import PydanticUserError
 from extractor.errors import DefinitionError
 from extractor.messages import Offer
 from extractor.parameters import generated, shown, validator
+from extractor.validation import validated
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 T = TypeVar("T")
@@ -112,9 +113,7 @@ class Function:
         """
         if self.adapter is None:
             return dict(arguments)
-        if isinstance(self.adapter, TypeAdapter):
-            return self.adapter.validate_python(dict(arguments), strict=False, context=context)
-        return self.adapter.model_validate(dict(arguments), strict=False, context=context)
+        return validated(self.adapter, dict(arguments), context)
 
     def call(self, value: Any, context: Context) -> Any:
         """Call the body with a validated argument; an async body returns its awaitable."""

@@ -30,9 +30,9 @@ class InvoiceFields(SQLModel):
     seller: PrintedText = Field(description="company that sends the invoice, name only")
     buyer: PrintedText | None = Field(default=None, description="customer, name only")
     currency: Currency
-    net: Amount = Field(description="amount before tax")
-    tax: Amount = Field(description="amount of tax")
-    total: Amount = Field(description="amount including tax")
+    net: Amount = Field(description="total before tax")
+    tax: Amount = Field(description="total of all taxes")
+    total: Amount = Field(description="total with tax")
 
 
 class LineItemDraft(LineItemFields):

@@ -46,7 +46,8 @@ def status_command(name: str | None, *, json: bool, database: str | None, root: 
     ]
     _table(head, rows)
     for work in open_:
-        sys.stdout.write(f"{work['status']}: {work['source']}: {work['error'] or 'interrupted; run again'}\n")
+        reason = (work["error"] or "interrupted; run again").removeprefix(f"{work['source']}: ")
+        sys.stdout.write(f"{work['status']}: {work['source']}: {reason}\n")
     for work in flagged:
         sys.stdout.write(f"flagged: {work['source']}: {'; '.join(work['flags'])}\n")
 

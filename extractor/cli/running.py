@@ -216,7 +216,8 @@ def _header(pipeline: Pipeline, plan: Plan, options: Options, documents: int) ->
 def _last_words(tally: Tally, request: Request, stop: Stop, seconds: float, code: int, run: int) -> None:
     progress = tally.progress
     for outcome in tally.failures[:SHOWN]:
-        sys.stderr.write(f"{outcome.status}: {outcome.source}: {outcome.error}\n")
+        reason = outcome.error.removeprefix(f"{outcome.source}: ")  # the line names the document already
+        sys.stderr.write(f"{outcome.status}: {outcome.source}: {reason}\n")
     if len(tally.failures) > SHOWN:
         sys.stderr.write(f"… and {len(tally.failures) - SHOWN} more: extractor status {request.pipeline}\n")
     if tally.outdated:

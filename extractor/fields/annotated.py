@@ -172,9 +172,9 @@ def _exact(value: Any) -> Any:
 
 _AS_PRINTED: Final = WithJsonSchema({"type": "string", "description": "as printed"})
 _NUMBER_AS_PRINTED: Final = WithJsonSchema(
-    # Without the pattern a small model that is held to a schema writes formulas and labels; other printed forms that a
-    # model sends all the same (a currency, a curly apostrophe) are read as ever.
-    {"type": "string", "description": "as printed", "pattern": r"^[-(]?[$€£¥]?[0-9][0-9.,' ]{0,18}[)-]?$"}
+    # Without the pattern a small model that is held to a schema writes formulas and labels. With more than a minus in
+    # front it takes whatever is allowed there for a currency sign; brackets are read all the same where they are sent.
+    {"type": "string", "description": "as printed", "pattern": r"^-?[0-9][0-9.,' ]{0,18}$"}
 )
 _EXACT: Final = PlainSerializer(_exact, when_used="json")
 

@@ -6,9 +6,10 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from extractor import prompts
 from extractor.attempts import Policy
@@ -73,6 +74,15 @@ class Plan:
     put: Put
     """Puts a question to the model of its rank, or answers from what is kept."""
     run: int | None = None
+    busy: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    """Documents in hand, by hash: a file that lies there twice is read once."""
+
+    def one_at_a_time(self, document: str) -> asyncio.Lock:
+        """Held while a document is in hand; the second of two equal ones then finds it settled."""
+        lock = self.busy.get(document)
+        if lock is None:
+            lock = self.busy[document] = asyncio.Lock()
+        return lock
 
 
 def putting(models: Sequence[Model], store: Store) -> Put:
@@ -99,6 +109,11 @@ async def _extract(plan: Plan, source: Source) -> Outcome:
     except DocumentError as error:
         return await _unread(plan, source, error, begun)
     seen = Seen(hashlib.sha256(data).hexdigest(), source.name, len(data))
+    async with plan.one_at_a_time(seen.hash):
+        return await _read(plan, source, data, seen, begun)
+
+
+async def _read(plan: Plan, source: Source, data: bytes, seen: Seen, begun: float) -> Outcome:
     work = await plan.store.begin(seen, plan.pipeline, plan.fingerprint, plan.run)
     if work.is_settled:
         return plan.store.outcome(work, plan.fingerprint, source.name)

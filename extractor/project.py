@@ -6,17 +6,20 @@ file by two names would define its table twice, and objects loaded by path canno
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from extractor.configuration import Project
 from extractor.errors import ConfigurationError, UsageError
 from extractor.pipeline import Pipeline
 from extractor.plugins import attribute, suggestion
+
+LONGEST = 300
+"""Characters that are shown of what a user's file has raised."""
 
 
 def pipeline(project: Project, name: str) -> Pipeline:
@@ -31,7 +34,8 @@ def pipeline(project: Project, name: str) -> Pipeline:
     if ":" not in name and name not in names(project):
         raise ConfigurationError(f"there is no pipeline {name!r}", hint=suggestion(name, names(project)))
     reference = name if ":" in name else f"{project.content}.{name}:{name.rpartition('.')[2]}"
-    found = _imported(reference)
+    with _clearly(reference):
+        found = attribute(reference)
     if not isinstance(found, Pipeline):
         raise ConfigurationError(f"{reference} is {type(found).__name__}, not a Pipeline")
     return found
@@ -42,9 +46,16 @@ def names(project: Project) -> tuple[str, ...]:
     if project.root is None:
         return ()
     _make_importable(project)
-    spec = importlib.util.find_spec(project.content)
-    folders = spec.submodule_search_locations if spec is not None else None
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(folders or ()) if module.name[0] != "_"))
+    modules = pkgutil.iter_modules(_folders(project.content))
+    return tuple(sorted(module.name for module in modules if module.name[0] != "_"))
+
+
+def _folders(package: str) -> Sequence[str]:
+    """Where the modules of a package are; nowhere when there is none."""
+    spec = None
+    with _clearly(package), contextlib.suppress(ModuleNotFoundError):  # of a parent, which is imported for this
+        spec = importlib.util.find_spec(package)
+    return (spec.submodule_search_locations if spec is not None else None) or ()
 
 
 def _make_importable(project: Project) -> None:
@@ -53,18 +64,20 @@ def _make_importable(project: Project) -> None:
         sys.path.insert(0, folder)
 
 
-def _imported(reference: str) -> Any:
-    """The object behind a reference; whatever the user's file raises becomes one clear line."""
+@contextlib.contextmanager
+def _clearly(reference: str) -> Iterator[None]:
+    """Whatever a user's file raises while it is imported becomes one clear line."""
     try:
-        return attribute(reference)
+        yield
     except UsageError:
         raise
     except SyntaxError as error:
-        where = f"{error.filename}, line {error.lineno}" if error.filename else reference
+        where = f"{error.filename}, line {error.lineno}" if error.filename else next(_places(error), reference)
         raise ConfigurationError(f"{where}: {error.msg}") from None
-    except Exception as error:
-        where = " in ".join(_places(error)) or reference
-        raise ConfigurationError(f"{where}: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        where = next(_places(error), reference)
+        text = " ".join(str(error).split())
+        raise ConfigurationError(f"{where}: {type(error).__name__}: {text[:LONGEST]}") from error
 
 
 def _places(error: BaseException) -> Iterator[str]:

@@ -236,6 +236,14 @@ def test_equal_texts_in_two_documents_are_asked_once_and_written_twice(database:
     assert rows(database, "select count(*) from t_tick") == [(2,)]
 
 
+def test_a_file_that_lies_there_twice_is_one_document(database: str) -> None:
+    """Equal bytes under two names in one run are read once, and both names are answered."""
+    ticks, model = pipeline(database, lambda ask: reply(call("create_tick", name="one")))
+    outcomes = list(ticks.map([b"same"] * 8, workers=8))
+    assert [outcome.record.name for outcome in outcomes] == ["one"] * 8
+    assert (len(model.asks), rows(database, "select count(*) from t_tick")) == (1, [(1,)])
+
+
 def test_empty_text_is_never_asked(database: str) -> None:
     """A document without text fails with its reason before any ask, and the others go on."""
     ticks, model = pipeline(database, call("create_tick", name="one"))

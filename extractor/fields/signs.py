@@ -13,6 +13,8 @@ from decimal import Decimal
 _MOST = 4000
 """Amounts that are remembered of one document."""
 
+_LARGEST = Decimal(10) ** 15
+
 _AMOUNT = re.compile(
     r"(?P<before>(?:(?<![\w.,)])[-(]|\(-) ?)?"
     r"(?:[A-Z]{3} ?|[$£€¥] ?)?"
@@ -46,7 +48,9 @@ class Signs:
 
     def as_printed(self, value: Decimal) -> Decimal:
         """The value with the one sign that its digits are printed with; as it is where both or none are printed."""
+        if not value or abs(value) >= _LARGEST or value != round(value, 2):
+            return value
         digits = "".join(filter(str.isdecimal, f"{value:.2f}"))
-        if not value or value != round(value, 2) or (digits in self.plus) == (digits in self.minus):
+        if (digits in self.plus) == (digits in self.minus):
             return value
         return value.copy_abs().copy_negate() if digits in self.minus else value.copy_abs()

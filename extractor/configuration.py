@@ -19,6 +19,12 @@ from extractor.plugins import suggestion
 DEFAULTS: Mapping[str, Any] = {"model": "local/qwen2.5-coder-1.5b", "database": "sqlite:///extractor.db"}
 ENVIRONMENT: Mapping[str, str] = {"model": "EXTRACTOR_MODEL", "database": "EXTRACTOR_DATABASE"}
 KEYS = ("model", "database", "pipelines", "content")
+OF_PIPELINE = ("model", "database")
+KINDS: Mapping[str, str] = {
+    "model": "the name of a model or a list of names",
+    "database": "an address such as 'sqlite:///extractor.db'",
+    "content": "the name of a package",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +110,32 @@ def _table(file: Path) -> Mapping[str, Any] | None:
     return tool.get("extractor") if isinstance(tool, dict) else None
 
 
-def _check(table: Mapping[str, Any], file: Path) -> None:
-    for key in table:
-        if key not in KEYS:
-            raise ConfigurationError(f"{file}: [tool.extractor] has no key {key!r}", hint=suggestion(key, KEYS))
+def _check(table: Any, file: Path, name: str = "tool.extractor", keys: tuple[str, ...] = KEYS) -> None:
+    """Every key of a table means something, and its value is of the kind that it takes.
+
+    :raises ConfigurationError: with file, table and key, and the nearest key where one does not exist.
+    """
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{file}: [{name}] is no table")
+    for key, value in table.items():
+        if key not in keys:
+            raise ConfigurationError(f"{file}: [{name}] has no key {key!r}", hint=suggestion(key, keys))
+        if key == "pipelines":
+            _check_pipelines(value, file, f"{name}.pipelines")
+        elif not _fits(key, value):
+            raise ConfigurationError(f"{file}: [{name}] {key} is not {KINDS[key]}")
+
+
+def _fits(key: str, value: Any) -> bool:
+    if key == "model" and isinstance(value, list):
+        return bool(value) and all(isinstance(one, str) for one in value)
+    if not isinstance(value, str):
+        return False
+    return key != "content" or all(part.isidentifier() for part in value.split("."))
+
+
+def _check_pipelines(table: Any, file: Path, name: str) -> None:
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{file}: [{name}] is no table")
+    for pipeline, settings in table.items():
+        _check(settings, file, f"{name}.{pipeline}", OF_PIPELINE)

@@ -29,8 +29,10 @@ def _run() -> int:
     import typer
 
     from extractor.cli.app import app
+    from extractor.cli.output import make_safe
     from extractor.errors import ExtractorError
 
+    make_safe()
     misuse: type[Exception] = typer.BadParameter.__mro__[1]  # the parser's class for every wrong word
     try:
         return int(app(standalone_mode=False) or 0)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from extractor import configuration, project
+from extractor.cli.output import print_json
 from extractor.outcome import Status
 from extractor.pipeline import Options, Pipeline
 from extractor.store import ledger
@@ -25,7 +25,7 @@ def status_command(name: str | None, *, json: bool, database: str | None, root: 
     open_ = store.read(lambda session: ledger.works(session, known, (*map(str, REASONS), ledger.RUNNING)))
     flagged = [work for work in store.read(lambda session: ledger.works(session, known)) if work["flags"]]
     if json:
-        _print({"outcomes": [dict(row) for row in counts], "open": [_reason(work) for work in open_],
+        print_json({"outcomes": [dict(row) for row in counts], "open": [_reason(work) for work in open_],
                 "flagged": [_reason(work) for work in flagged]})  # fmt: skip
         return
     if not counts:
@@ -59,7 +59,7 @@ def records_command(name: str, *, json: bool, database: str | None, root: Path |
     rows = list(_records(store, known))
     if json:
         for row in rows:
-            _print(row)
+            print_json(row)
         return
     if not rows:
         sys.stdout.write("no records yet: extractor run PIPELINE SOURCE...\n")
@@ -131,7 +131,3 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 def _is_number(text: str) -> bool:
     return text.replace(",", "").replace(".", "", 1).lstrip("-").isdigit()
-
-
-def _print(value: object) -> None:
-    sys.stdout.write(jsonlib.dumps(value, ensure_ascii=False, default=str) + "\n")

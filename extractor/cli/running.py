@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import signal
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from extractor import configuration, project
+from extractor.cli.output import print_json, readable
 from extractor.cli.progress import Progress, clock
 from extractor.engines.local import Stop
 from extractor.errors import ConfigurationError, ExtractorError, ProviderError, UsageError
@@ -119,7 +119,7 @@ def _anything_to_ask(plan: Plan, paths: Sequence[Path]) -> bool:
 
     from extractor.store.ledger import find_work
 
-    for path in paths:
+    for path in filter(Path.is_file, paths):  # a pipe would have us wait for ever
         with contextlib.suppress(OSError):
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             found = plan.store.read(lambda session, h=digest: find_work(session, h, plan.pipeline))  # type: ignore[misc]
@@ -129,13 +129,13 @@ def _anything_to_ask(plan: Plan, paths: Sequence[Path]) -> bool:
 
 
 async def _work(plan: Plan, paths: Sequence[Path], options: Options, tally: Tally, *, json_lines: bool) -> None:
-    sources = (Source(str(path), path=path) for path in paths)
+    sources = (Source(readable(path), path=path) for path in paths)
     with _signals(options.stop):
         try:
             async for outcome in supervised(plan, sources, options):
                 tally.add(outcome)
                 if json_lines:
-                    _print(as_line(outcome))
+                    print_json(as_line(outcome))
         except ExtractorError as error:
             tally.error = error
         finally:
@@ -232,7 +232,7 @@ def _last_words(tally: Tally, request: Request, stop: Stop, seconds: float, code
         "stopped": stop.reason or None, "exit": code,
     }  # fmt: skip
     if request.json:
-        _print(summary)
+        print_json(summary)
     else:
         sys.stderr.write(f"{in_words(counts, tally)} · {progress.tokens:,} tokens · {clock(seconds)}\n")
     if tally.error is not None:
@@ -263,8 +263,3 @@ def as_line(outcome: Outcome) -> dict[str, Any]:
         "attempts": len(outcome.attempts),
         "unchanged": outcome.is_cached,
     }
-
-
-def _print(value: object) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
-    sys.stdout.flush()

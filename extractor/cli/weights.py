@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json as jsonlib
 import sys
 import time
 from collections.abc import Iterator
 from typing import Any
 
+from extractor.cli.output import print_json
 from extractor.models import weights
 from extractor.models.catalogue import CATALOGUE
 
@@ -26,7 +26,7 @@ def list_command(*, json: bool) -> None:
     ]
     for row in rows:
         if json:
-            sys.stdout.write(jsonlib.dumps(row) + "\n")
+            print_json(row)
         else:
             place = row["path"] or f"not here: extractor models pull {str(row['name']).removeprefix('local/')}"
             sys.stdout.write(f"{row['name']:<26} {row['megabytes']:>5} MB  {row['licence']:<11} {place}\n")
@@ -37,7 +37,7 @@ def pull_command(name: str, source: str | None, *, json: bool) -> None:
     with _bar() as show:
         path = weights.pull(name.removeprefix("local/"), source=source, say=_say, show=show)
     if json:
-        sys.stdout.write(jsonlib.dumps({"name": name, "path": str(path), "bytes": path.stat().st_size}) + "\n")
+        print_json({"name": name, "path": str(path), "bytes": path.stat().st_size})
     else:
         sys.stdout.write(f"{path}\n")
 

@@ -1,124 +1,136 @@
-"""From bytes to a Document: which kind of file it is, and the loader for that kind."""
+"""From a path, bytes or an open file to a Document."""
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
 from extractor import plugins
 from extractor.documents.document import Document
-from extractor.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
+from extractor.documents.kinds import LOCKED, kind_of
+from extractor.errors import (
+    ConfigurationError,
+    EmptyDocument,
+    EncryptedDocument,
+    ExtractorError,
+    UnreadableDocument,
+    UnsupportedDocument,
+    UsageError,
+)
 
 GROUP = "extractor.loaders"
 LIMIT = 100 * 1024 * 1024
 """Bytes of one document at the most: what is larger is no business document."""
 
-READS = "this version reads plain text and PDF files with a text layer"
-
-_MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"\x89PNG", "PNG image"),
-    (b"\xff\xd8\xff", "JPEG image"),
-    (b"GIF8", "GIF image"),
-    (b"II*\x00", "TIFF image"),
-    (b"MM\x00*", "TIFF image"),
-    (b"BM", "BMP image"),
-    (b"PK\x03\x04", "ZIP archive or office document"),
-    (b"PK\x05\x06", "ZIP archive"),
-    (b"\xd0\xcf\x11\xe0", "legacy office document or Outlook message"),
-    (b"{\\rtf", "RTF document"),
-    (b"\x1f\x8b", "gzip archive"),
-    (b"BZh", "bzip2 archive"),
-    (b"\xfd7zXZ", "xz archive"),
-    (b"7z\xbc\xaf", "7z archive"),
-    (b"%!PS", "PostScript file"),
-    (b"SQLite format 3", "SQLite database"),
-    (b"\x7fELF", "program"),
-)
-_SUFFIXES = {
-    ".html": "HTML page", ".htm": "HTML page", ".xhtml": "HTML page", ".eml": "e-mail", ".mbox": "mailbox",
-    ".msg": "Outlook message", ".xml": "XML file", ".json": "JSON file", ".rtf": "RTF document",
-    ".docx": "office document", ".xlsx": "office document", ".pptx": "office document", ".odt": "office document",
-    ".epub": "e-book", ".heic": "HEIC image", ".svg": "SVG image",
-}  # fmt: skip
+READS = "this version reads plain text and PDF with a text layer"
 
 
-def load(source: str | Path | bytes | BinaryIO, *, name: str | None = None) -> Document:
+def load(source: str | Path | bytes | BinaryIO, *, name: str | None = None, limit: int = LIMIT) -> Document:
     """Read a document: a path, bytes, or a file opened in binary mode.
 
     :param name: what people know it by; the path by default.
-    :raises DocumentError: when it cannot be read, saying why in one line.
+    :param limit: bytes that a document has at the most.
+    :raises DocumentError: when it cannot be read, saying why in one line: :class:`UnsupportedDocument` for kinds that
+        no loader reads and files above the limit, :class:`UnreadableDocument` for what cannot be opened or is broken,
+        :class:`EncryptedDocument` when it asks for a password, :class:`EmptyDocument` when there is no text in it.
+    :raises UsageError: when the source is none of these.
     """
-    data, known = _bytes_of(source)
-    label = name or known
+    if isinstance(source, (str, Path)):
+        label = name or str(source)
+        data = _bytes_at(Path(source), label, limit)
+    elif isinstance(source, (bytes, bytearray, memoryview)):
+        label, data = name or "bytes", bytes(source)
+    elif hasattr(source, "read"):
+        label = name or _name_of(source)
+        data = _bytes_in(source, label, limit)
+    else:
+        raise UsageError(f"a document is a path, bytes or a binary file, not {type(source).__name__}")
     if not data:
         raise EmptyDocument(f"{label}: the file is empty (0 bytes)", source=label)
-    if len(data) > LIMIT:
-        size = f"{len(data) / 1048576:.0f} MB"
-        raise UnsupportedDocument(f"{label}: {size} is more than the {LIMIT // 1048576} MB that are read", source=label)
-    loader = plugins.load(GROUP, kind_of(data, label))
+    if len(data) > limit:
+        raise _too_large(label, len(data), limit)
+    return _loaded(data, label)
+
+
+def _loaded(data: bytes, label: str) -> Document:
+    loader_name = _loader_of(data, label)
+    loader = plugins.load(GROUP, loader_name)
     try:
-        document: Document = loader(data, label)
-    except DocumentError:
+        document = loader(data, label)
+    except ExtractorError:
         raise
     except Exception as error:  # a loader meets hostile bytes: whatever breaks in it is about this document
-        raise UnreadableDocument(f"{label}: the file is broken ({type(error).__name__})", source=label) from error
+        raise UnreadableDocument(
+            f"{label}: the file is broken ({type(error).__name__} in the loader {loader_name!r})", source=label
+        ) from error
+    if not isinstance(document, Document):
+        raise ConfigurationError(f"the loader {loader_name!r} returned {type(document).__name__}, not a Document")
     return document
 
 
-def kind_of(data: bytes, name: str) -> str:
-    """The loader for some bytes, by what they are before what they are called.
+def _loader_of(data: bytes, label: str) -> str:
+    """The name of the loader for some bytes.
 
-    :raises UnsupportedDocument: when no loader reads them.
+    :raises DocumentError: when there is none.
     """
-    if b"%PDF-" in data[:1024]:
-        return "pdf"
-    what = next((kind for magic, kind in _MAGIC if data.startswith(magic)), "")
-    if not what and data[4:12] in (b"ftypheic", b"ftypmif1", b"ftypheix"):
-        what = "HEIC image"
-    if not what and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        what = "WebP image"
-    suffix = Path(name).suffix.lower()
-    if not what:
-        what = _SUFFIXES.get(suffix, "") or _kind_of_text(data)
-    if not what and suffix == ".pdf" and not _looks_like_text(data):
-        raise UnreadableDocument(f"{name}: the file is no PDF, whatever its name says", source=name)
-    if not what and not _looks_like_text(data):
-        what = "binary file of an unknown kind"
-    if what:
-        raise UnsupportedDocument(f"{name}: {what}: {READS}", source=name)
-    return "text"
+    kind = kind_of(data, label)
+    if kind is None:
+        raise UnsupportedDocument(f"{label}: binary file of an unknown kind is not read; {READS}", source=label)
+    declared = plugins.declared(GROUP)
+    for name in kind.loaders:
+        if name in declared:
+            return name
+    if kind == LOCKED:
+        raise EncryptedDocument(
+            f"{label}: the office document asks for a password", source=label, hint="save a copy without one"
+        )
+    raise UnsupportedDocument(f"{label}: {kind.label} is not read yet; {READS}", source=label)
 
 
-def _kind_of_text(data: bytes) -> str:
-    head = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if head.startswith((b"<!doctype html", b"<html")):
-        return "HTML page"
-    return "XML file" if head.startswith(b"<?xml") else ""
+def _bytes_at(path: Path, label: str, limit: int) -> bytes:
+    """The bytes of a file. Only regular files are opened: reading a pipe would wait for ever."""
+    try:
+        known = path.stat()
+        if stat.S_ISDIR(known.st_mode):
+            listable = os.access(path, os.R_OK | os.X_OK)
+            raise _unreadable(label, "it is a folder" if listable else "it is a folder that cannot be listed")
+        if not stat.S_ISREG(known.st_mode):
+            raise _unreadable(label, "it is no regular file")
+        if known.st_size > limit:
+            raise _too_large(label, known.st_size, limit)
+        with path.open("rb") as stream:
+            return stream.read(limit + 1)
+    except (OSError, ValueError) as error:
+        raise _unreadable(label, _reason(error)) from None
 
 
-def _looks_like_text(data: bytes) -> bool:
-    """Text has few control characters, unless it is UTF-16 or UTF-32."""
-    head = data[:8192]
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or head[:4] == b"\x00\x00\xfe\xff":
-        return True
-    half = max(1, len(head) // 2)
-    if (
-        max(head[0::2].count(0), head[1::2].count(0)) > 0.4 * half
-        and min(head[0::2].count(0), head[1::2].count(0)) < 0.1 * half
-    ):
-        return True
-    control = sum(byte < 9 or 13 < byte < 32 for byte in head)
-    return control <= max(4, 0.02 * len(head))
+def _bytes_in(stream: BinaryIO, label: str, limit: int) -> bytes:
+    try:
+        data: object = stream.read(limit + 1)
+    except (OSError, ValueError) as error:
+        raise _unreadable(label, _reason(error)) from None
+    if not isinstance(data, (bytes, bytearray)):
+        raise UsageError(f"{label}: the file is open in text mode", hint="open it in binary mode, 'rb'")
+    return bytes(data)
 
 
-def _bytes_of(source: str | Path | bytes | BinaryIO) -> tuple[bytes, str]:
-    if isinstance(source, bytes):
-        return source, "bytes"
-    if isinstance(source, (str, Path)):
-        path = Path(source)
-        try:
-            return path.read_bytes(), str(source)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or type(error).__name__
-            raise UnreadableDocument(f"{source}: cannot be read: {reason}", source=str(source)) from None
-    return source.read(), str(getattr(source, "name", "file"))
+def _name_of(stream: BinaryIO) -> str:
+    name = getattr(stream, "name", None)
+    return str(name) if isinstance(name, (str, Path)) else "file"
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or type(error).__name__
+
+
+def _unreadable(label: str, reason: str) -> UnreadableDocument:
+    return UnreadableDocument(f"{label}: cannot be read: {reason}", source=label)
+
+
+def _too_large(label: str, size: int, limit: int) -> UnsupportedDocument:
+    have, most = (f"{number / 1048576:.1f}".removesuffix(".0") for number in (size, limit))
+    return UnsupportedDocument(
+        f"{label}: {have} MB is more than the {most} MB that are read", source=label, hint="split it"
+    )

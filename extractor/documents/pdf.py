@@ -1,239 +1,284 @@
 """PDF files by their text layer, page by page, through pdfium.
 
 pdfium gives the text in the order in which the file draws it: a table that is drawn column by column comes out column
-by column. So the words are put where they stand on the page: those that share a line are joined from left to right,
-with a gap where there is a gap.
+by column. So every word is taken with its place, and :mod:`extractor.documents.layout` puts them where they stand on
+the page. Text that is turned is read upright, whether the page or its content is what is turned.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
-import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import pi
+from math import atan2, hypot, isfinite, pi
 from typing import Any
 
+from extractor.documents import layout
 from extractor.documents.document import Document, Page
+from extractor.documents.layout import Word
 from extractor.documents.text import clean
-from extractor.errors import EmptyDocument, EncryptedDocument, UnreadableDocument
+from extractor.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
+
+LETTERS = 500_000
+"""Letters of one page at the most; a page that has more is made to stop programs, not to be read."""
+PAGES = 20_000
+"""Pages of one file at the most, for the same reason."""
 
 _LOCK = threading.Lock()
-"""pdfium is not safe to call from two threads at once."""
+"""pdfium is not safe to call from two threads at once; it is held for a page at a time."""
 
-PROSE = 30
-"""Characters from which on a piece of a line is taken for running text rather than a cell."""
-
-_WORD = re.compile(r"\S+")
-_OUTER = (min, max, min, max)
-
-Box = tuple[float, float, float, float]
-"""Left, right, bottom, top."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """A word, or a piece of a line: its box on the upright page, in points, origin at the bottom left."""
-
-    text: str
-    left: float
-    right: float
-    bottom: float
-    top: float
-    quarter: int
-    """How the text is turned on the page, in quarters of a full turn."""
+_NAMED = {0x00: "\ufffd", 0x02: "-", 0xAD: "-", 0xFFFE: "-"}
+"""A letter that its font does not name, which must leave a trace within a word; a hyphen at the end of a line as pdfium
+gives it, and a soft one that is drawn."""
+_SPACES = frozenset((*range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF))
+_NEEDS_PASSWORD, _UNKNOWN_ENCRYPTION = 4, 5
+_ASIDE = -1
+"""The direction of text that stands aslant, such as a watermark."""
+_NO_TEXT = "it holds no text layer, only pictures; a scan has to be read by OCR first"
+_NO_MEANING = "its fonts do not say which letters they draw; it has to be read by OCR first"
+_CUT = "it is blank, and the file is cut off"
 
 
 def load(data: bytes, source: str) -> Document:
     """Read a PDF's text layer.
 
+    A page that cannot be read is there, as failed, with the reason; so is one that holds nothing but pictures among
+    pages with text.
+
     :raises EncryptedDocument: when it asks for a password.
-    :raises UnreadableDocument: when pdfium cannot open it.
+    :raises UnreadableDocument: when pdfium cannot open it, or the file ends in the midst of a page's content.
     :raises EmptyDocument: when no page has a text layer.
     """
-    with _LOCK:
-        pages = _pages(data, source)
-    if not any(page.text.strip() for page in pages):
-        failed = [page.reason for page in pages if page.status == "failed"]
-        why = f"no page can be read: {failed[0]}" if failed else f"no text layer on {len(pages)} pages"
-        raise EmptyDocument(f"{source}: {why}", source=source, hint="a scan has to be read by OCR first")
+    is_cut = b"%%EOF" not in data[-2048:]
+    if is_cut and data.rfind(b"stream") > data.rfind(b"endstream") + 3:
+        raise _broken(source, "it is cut off")
+    pdf, count = _opened(data, source)
+    try:
+        pages = tuple(_page(pdf, index, is_cut) for index in range(count))
+    finally:
+        with _LOCK:
+            pdf.close()
+    if not any(page.text for page in pages):
+        raise _empty(pages, source)
     return Document(hashlib.sha256(data).hexdigest(), source, "application/pdf", pages, len(data))
 
 
-def _pages(data: bytes, source: str) -> tuple[Page, ...]:
-    import pypdfium2
+def _opened(data: bytes, source: str) -> tuple[Any, int]:
+    with _LOCK:
+        import pypdfium2
 
-    try:
-        pdf = pypdfium2.PdfDocument(data)
-    except pypdfium2.PdfiumError as error:
-        if "password" in str(error).lower():
-            raise EncryptedDocument(
-                f"{source}: the PDF asks for a password", source=source, hint="save a copy without one"
-            ) from None
-        raise UnreadableDocument(f"{source}: the PDF is broken and cannot be opened", source=source) from None
-    try:
-        return tuple(_page(pdf, index) for index in range(len(pdf)))
-    finally:
+        try:
+            pdf = pypdfium2.PdfDocument(data)
+        except pypdfium2.PdfiumError as error:
+            if error.err_code == _NEEDS_PASSWORD:
+                raise EncryptedDocument(
+                    f"{source}: the PDF asks for a password", source=source, hint="save a copy without one"
+                ) from None
+            if error.err_code == _UNKNOWN_ENCRYPTION:
+                raise EncryptedDocument(
+                    f"{source}: the PDF is encrypted in a way that is not known", source=source,
+                    hint="save a copy without encryption",
+                ) from None  # fmt: skip
+            raise _broken(source, "it cannot be opened") from None
+        count = len(pdf)
+        if 0 < count <= PAGES:
+            return pdf, count
         pdf.close()
+    raise _broken(source, f"it claims to have {count} pages")
 
 
-def _page(pdf: Any, index: int) -> Page:
+def _broken(source: str, why: str) -> UnreadableDocument:
+    return UnreadableDocument(f"{source}: the PDF is broken: {why}", source=source)
+
+
+def _empty(pages: tuple[Page, ...], source: str) -> DocumentError:
+    """What to say of a file without any text."""
+    failed = [page.reason for page in pages if page.status == "failed"]
+    unread = [reason for reason in failed if reason not in (_NO_TEXT, _NO_MEANING)]
+    if unread:
+        return _broken(source, f"no page can be read; of the first it is known that {unread[0]}")
+    if _NO_MEANING in failed:
+        why = f"no text layer that can be read on {len(pages)} pages; their fonts do not say which letters they draw"
+        return EmptyDocument(f"{source}: {why}", source=source, hint="the pages need OCR")
+    number = f"{len(pages)} page{'s' if len(pages) > 1 else ''}"
+    return EmptyDocument(f"{source}: no text layer on {number}", source=source, hint="scans need OCR")
+
+
+# -- one page ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What pdfium knows of a page: words by the direction in which they run, in quarters of a turn."""
+
+    words: dict[int, list[Word]]
+    nameless: int
+    """Letters that are drawn, but of which the font does not say what they are."""
+    has_pictures: bool
+    width: float
+    height: float
+
+
+def _page(pdf: Any, index: int, is_cut: bool) -> Page:
+    try:
+        with _LOCK:
+            found = _found(pdf, index)
+    except _PageError as error:
+        return Page(index + 1, "", status="failed", reason=str(error))
+    groups = sorted(found.words.items(), key=lambda item: -sum(len(word.text) for word in item[1]))
+    if groups and groups[0][0] in (1, 3):
+        width, height = found.height, found.width
+    else:
+        width, height = found.width, found.height
+    text = "\n\n".join(_text(quarter, words) for quarter, words in groups).strip("\n")
+    reason = ""
+    if not text:
+        reason = _NO_MEANING if found.nameless else _NO_TEXT if found.has_pictures else _CUT if is_cut else ""
+    return Page(index + 1, text, width, height, status="failed" if reason else "read", reason=reason)
+
+
+def _text(quarter: int, words: list[Word]) -> str:
+    written = [" ".join(word.text for word in words)] if quarter == _ASIDE else layout.lines(words)
+    return clean("\n".join(written))
+
+
+class _PageError(Exception):
+    """Why a page cannot be read."""
+
+
+def _found(pdf: Any, index: int) -> _Found:
     import pypdfium2
 
     try:
         page = pdf[index]
     except pypdfium2.PdfiumError:
-        return Page(index + 1, "", status="failed", reason="the page is broken")
+        raise _PageError("the page is broken or missing") from None
     try:
+        width, height = page.get_size()
+        if page.get_rotation() in (90, 270):  # the text is placed on the page before it is turned
+            width, height = height, width
         textpage = page.get_textpage()
         try:
-            width, height = page.get_size()
-            return Page(index + 1, _text(textpage), width, height, how="text layer")
+            words, nameless = _words(textpage.raw)
         finally:
             textpage.close()
+        return _Found(words, nameless, not words and _has_pictures(page.raw), width, height)
     except pypdfium2.PdfiumError:
-        return Page(index + 1, "", status="failed", reason="its text cannot be read")
+        raise _PageError("its text cannot be read") from None
     finally:
         page.close()
 
 
-def _text(textpage: Any) -> str:
-    stretches = list(_stretches(textpage))
-    if not stretches:
-        return ""
-    upright = Counter(one.quarter for one in stretches).most_common(1)[0][0]
-    main = [_turned(one) for one in stretches if one.quarter == upright]
-    aside = [one.text for one in stretches if one.quarter != upright]
-    return clean("\n".join([*_lines(main), *aside]))
-
-
-def _stretches(textpage: Any) -> Iterator[Stretch]:
-    """The words of a page, in the order in which the file draws them, each with its place."""
+def _has_pictures(page: Any) -> bool:
     import pypdfium2.raw as pdfium
 
-    text = textpage.get_text_range()
-    sides = [ctypes.c_double() for _ in range(4)]
-
-    def char(place: int) -> int:
-        index: int = pdfium.FPDFText_GetCharIndexFromTextIndex(textpage, place)
-        return index
-
-    def box(place: int) -> Box:
-        pdfium.FPDFText_GetCharBox(textpage, char(place), *sides)
-        left, right, bottom, top = (side.value for side in sides)
-        return left, right, bottom, top
-
-    for found in _WORD.finditer(text):
-        angle = pdfium.FPDFText_GetCharAngle(textpage, char(found.start()))
-        quarter = round(angle / (pi / 2)) % 4 if angle >= 0 else 0
-        for begin, end in _runs(found.start(), found.end(), box, quarter):
-            word = text[begin:end].replace("\x02", "-").replace("\ufffe", "-")
-            first, last = box(begin), box(end - 1)
-            left, right, bottom, top = (
-                pick(pair) for pick, pair in zip(_OUTER, zip(first, last, strict=True), strict=True)
-            )
-            yield Stretch(word, left, right, bottom, top, quarter)
+    count = pdfium.FPDFPage_CountObjects(page)
+    types = Counter(pdfium.FPDFPageObj_GetType(pdfium.FPDFPage_GetObject(page, at)) for at in range(min(count, 2000)))
+    drawn_letters = types[pdfium.FPDF_PAGEOBJ_PATH] > 100
+    return bool(types[pdfium.FPDF_PAGEOBJ_IMAGE] or types[pdfium.FPDF_PAGEOBJ_FORM] or drawn_letters)
 
 
-def _runs(begin: int, end: int, box: Callable[[int], Box], quarter: int) -> Iterator[tuple[int, int]]:
-    """A word, cut where it leaves its line.
+def _words(raw: Any) -> tuple[dict[int, list[Word]], int]:
+    """The words of a page by direction, and how many letters have no name."""
+    import pypdfium2.raw as pdfium
 
-    pdfium runs two cells that stand one below the other into one word when nothing else stands between them: a
-    quantity of 12 above one of 6 comes out as 126.
-    """
-    if quarter not in (0, 2) or _share_a_line(box(begin), box(end - 1)):
-        yield begin, end
-        return
-    start = begin
-    for place in range(begin + 1, end):
-        if not _share_a_line(box(place - 1), box(place)):
-            yield start, place
-            start = place
-    yield start, end
-
-
-def _share_a_line(one: Box, other: Box) -> bool:
-    """Whether two characters overlap from top to bottom; a mark without height is nowhere and fits everywhere."""
-    return min(one[3], other[3]) > max(one[2], other[2]) - 0.6 * max(one[3] - one[2], other[3] - other[2], 1.0)
-
-
-def _turned(one: Stretch) -> Stretch:
-    """The stretch as it stands when its text is upright."""
-    left, right, bottom, top = one.left, one.right, one.bottom, one.top
-    if one.quarter == 1:
-        left, right, bottom, top = -top, -bottom, left, right
-    elif one.quarter == 2:
-        left, right, bottom, top = -right, -left, -top, -bottom
-    elif one.quarter == 3:
-        left, right, bottom, top = bottom, top, -right, -left
-    return Stretch(one.text, left, right, bottom, top, one.quarter)
-
-
-def _lines(words: list[Stretch]) -> list[str]:
-    rows = [_pieces(row) for row in _rows(words)]
-    if _is_in_columns(rows):
-        middle = (min(one.left for one in words) + max(one.right for one in words)) / 2
-        halves = [[one for one in words if (one.left < middle) is left] for left in (True, False)]
-        return [_line(_pieces(row)) for half in halves for row in _rows(half)]
-    lines: list[str] = []
-    floor = 0.0
-    for row in rows:
-        height = max(one.top - one.bottom for one in row)
-        if lines and floor - max(one.top for one in row) > 2.6 * height:
-            lines.append("")
-        lines.append(_line(row))
-        floor = min(one.bottom for one in row)
-    return lines
-
-
-def _rows(words: list[Stretch]) -> list[list[Stretch]]:
-    """Words that share a line, from the top of the page; each row from left to right.
-
-    A word belongs to the line above it when its middle is above that line's lowest bottom.
-    """
-    rows: list[list[Stretch]] = []
-    floor = 0.0
-    for one in sorted(words, key=lambda word: -(word.top + word.bottom)):
-        middle = (one.top + one.bottom) / 2
-        if rows and middle > floor:
-            rows[-1].append(one)
-            floor = max(floor, min(one.bottom, middle - 1))
-        else:
-            rows.append([one])
-            floor = one.bottom
-    return [sorted(row, key=lambda word: word.left) for row in rows]
-
-
-def _pieces(row: list[Stretch]) -> list[Stretch]:
-    """The words of a row, joined where nothing but a space is between them."""
-    pieces: list[Stretch] = []
-    for one in row:
-        last = pieces[-1] if pieces else None
-        if last is None or one.left - last.right > 1.2 * max(one.top - one.bottom, last.top - last.bottom, 4.0):
-            pieces.append(one)
+    count = pdfium.FPDFText_CountChars(raw)
+    if count > LETTERS:
+        raise _PageError(f"it holds more than {LETTERS} letters")
+    name, box = pdfium.FPDFText_GetUnicode, pdfium.FPDFText_GetLooseCharBox
+    codes = [name(raw, at) for at in range(count)]
+    boxes = (pdfium.FS_RECTF * count)()
+    for at in range(count):
+        box(raw, at, boxes[at])
+    sides: list[float] = memoryview(boxes).cast("B").cast("f").tolist() if count else []  # type: ignore[assignment]
+    upright = _Sides(sides[0::4], sides[2::4], sides[3::4], sides[1::4])
+    sideways = _Sides(upright.low, upright.high, upright.start, upright.end)
+    found: dict[int, list[Word]] = {}
+    at = 0
+    while at < count:
+        if not _is_letter(codes[at]):
+            at += 1
             continue
-        apart = "" if one.left - last.right < 0.05 * (last.top - last.bottom) else " "
-        pieces[-1] = Stretch(
-            f"{last.text}{apart}{one.text}", last.left, max(last.right, one.right), min(last.bottom, one.bottom),
-            max(last.top, one.top), one.quarter,
-        )  # fmt: skip
-    return pieces
+        first, pen = at, _Pen.at(raw, at)
+        quarter = pen.quarter
+        at, start, end, largest = _end_of_word(codes, sideways if quarter in (1, 3) else upright, at)
+        text = _spelled(codes[first:at])
+        if text and isfinite(start) and isfinite(end):
+            if largest != first:
+                pen = _Pen.at(raw, largest)
+            left, right = (-end, -start) if quarter in (2, 3) else (start, end)
+            found.setdefault(quarter, []).append(Word(text, left, right, pen.base, pen.em))
+    return found, codes.count(0)
 
 
-def _line(pieces: list[Stretch]) -> str:
-    """The pieces of a row, further apart where they stand further apart."""
-    text, end = pieces[0].text, pieces[0].right
-    for one in pieces[1:]:
-        gap = (one.left - end) / max(one.top - one.bottom, 4.0)
-        text += " " * min(2 + int(gap / 3), 12) + one.text
-        end = max(end, one.right)
-    return text
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The boxes of all letters: where each begins and ends along the line, and across it."""
+
+    start: list[float]
+    end: list[float]
+    low: list[float]
+    high: list[float]
 
 
-def _is_in_columns(rows: list[list[Stretch]]) -> bool:
-    """Whether a page is set in two columns of running text, which are read one after the other."""
-    pairs = sum(1 for row in rows if len(row) == 2 and all(len(one.text) >= PROSE for one in row))
-    return pairs >= 8 and pairs >= 0.5 * len(rows)
+def _end_of_word(codes: list[int], sides: _Sides, at: int) -> tuple[int, float, float, int]:
+    """Where the word that begins at a letter ends: the next letter, its sides, and the largest letter in it.
+
+    A word ends before white space, and where the next letter stands somewhere else: pdfium runs two cells that stand
+    one below the other into one word when nothing else is between them, 12 above 6 as 126.
+    """
+    starts, ends, lows, highs = sides.start, sides.end, sides.low, sides.high
+    start, end, largest = starts[at], ends[at], at
+    size = highs[at] - lows[at]
+    middle = lows[at] + highs[at]
+    for place in range(at + 1, len(codes)):
+        if codes[place] and not _is_letter(codes[place]):
+            return place, start, end, largest
+        left, right, low, high = starts[place], ends[place], lows[place], highs[place]
+        if right > left:  # a mark without a width has no place of its own
+            reach = max(size, 1.0)
+            if left - end > reach or start - right > reach or abs(low + high - middle) > 1.2 * reach:
+                return place, start, end, largest
+            start, end = min(start, left), max(end, right)
+        if high - low > 1.1 * size:  # a small raised mark before a word is no measure of it
+            largest, size, middle = place, high - low, low + high
+    return len(codes), start, end, largest
+
+
+def _is_letter(code: int) -> bool:
+    return 32 < code < 127 or (code > 160 and code not in _SPACES) or code == 0x02
+
+
+def _spelled(codes: list[int]) -> str:
+    text = "".join(_NAMED.get(code) or chr(code) for code in codes)
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")  # pairs come as two letters
+
+
+@dataclass(frozen=True, slots=True)
+class _Pen:
+    """How a letter is set: the size, the line that it stands on, and the direction in which it is read.
+
+    :ivar base: height of the line over the edge of the page, when the page is turned so that the text is upright.
+    """
+
+    quarter: int
+    base: float
+    em: float
+
+    @classmethod
+    def at(cls, raw: Any, index: int) -> _Pen:
+        """The pen of one letter."""
+        import pypdfium2.raw as pdfium
+
+        matrix, x, y = pdfium.FS_MATRIX(), ctypes.c_double(), ctypes.c_double()
+        pdfium.FPDFText_GetMatrix(raw, index, matrix)
+        pdfium.FPDFText_GetCharOrigin(raw, index, x, y)
+        em = pdfium.FPDFText_GetFontSize(raw, index) * hypot(matrix.c, matrix.d)
+        turn = atan2(matrix.b, matrix.a) / (pi / 2)
+        quarter = round(turn) % 4 if abs(turn - round(turn)) < 0.17 else _ASIDE
+        base = (y.value, -x.value, -y.value, x.value, y.value)[quarter]
+        return cls(quarter, base if isfinite(base) else 0.0, em if 0.1 < em < 1e5 else 10.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -54,7 +55,8 @@ class Project:
 
     def environment(self, **changes: str | None) -> dict[str, str]:
         """What a command finds around it; ``None`` takes a variable away."""
-        base = {**os.environ, "OPENAI_API_KEY": "sk-test", "COLUMNS": "200"}
+        base = {**os.environ, "OPENAI_API_KEY": "sk-test", "EXTRACTOR_OFFLINE": "1"}
+        base["EXTRACTOR_MODELS"] = str(self.folder / "weights")
         base["OPENAI_BASE_URL"] = self.server.base_url if self.server else NOWHERE
         merged: dict[str, str | None] = {**base, **changes}
         return {name: value for name, value in merged.items() if value is not None}
@@ -68,7 +70,12 @@ class Project:
 
     def run(self, *words: str, **environment: str | None) -> Ran:
         """Run a command to its end; no command may take long, and none may show a traceback."""
-        return ended(self.start(*words, **environment))
+        if not hasattr(os, "fork"):
+            return ended(self.start(*words, **environment))
+        out, err = self.folder.with_name("out"), self.folder.with_name("err")
+        asked = {"words": words, "folder": str(self.folder), "environment": self.environment(**environment)}
+        code = _forked({**asked, "out": str(out), "err": str(err)})
+        return _checked(Ran(code, out.read_text("utf-8"), err.read_text("utf-8")))
 
     def write(self, name: str, content: str | bytes = "document 1 holds 2 notes\n") -> Path:
         """Write a file of the project."""
@@ -90,8 +97,30 @@ def ended(process: subprocess.Popen[str]) -> Ran:
     except subprocess.TimeoutExpired:
         process.kill()
         raise
-    assert "Traceback" not in out + err, err
-    return Ran(process.returncode, out, err)
+    return _checked(Ran(process.returncode, out, err))
+
+
+def _checked(ran: Ran) -> Ran:
+    assert "Traceback" not in ran.out + ran.err, ran.err
+    return ran
+
+
+@functools.cache
+def _server() -> subprocess.Popen[str]:
+    """The process that forks commands; it ends with this one, when its stdin closes."""
+    return subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("forking.py"))],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def _forked(command: dict[str, Any]) -> int:
+    server = _server()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(json.dumps(command) + "\n")
+    server.stdin.flush()
+    return int(server.stdout.readline())
 
 
 def lay_down(folder: Path, documents: int = 0, server: StubServer | None = None) -> Project:

@@ -51,10 +51,10 @@ def test_random_bytes_never_raise_anything_but_a_document_error(data: bytes) -> 
     ("data", "name", "what"),
     [
         (b"\x89PNG\r\n\x1a\n....", "scan.png", "PNG image"),
-        (b"PK\x03\x04....", "a.docx", "office document"),
+        (b"PK\x03\x04....", "a.docx", "Word document"),
         (b"<!DOCTYPE html><p>x</p>", "a.txt", "HTML page"),
         (b"From: a@b.c\n\nhello", "a.eml", "e-mail"),
-        (bytes(range(256)), "a.bin", "binary file"),
+        (bytes(range(256)), "a.bin", "binary"),
     ],
 )
 def test_other_kinds_are_refused_by_what_they_are(data: bytes, name: str, what: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
+import stat
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,10 +53,17 @@ class Source:
         if self.path is None:
             raise UnreadableDocument(f"{self.name}: there is nothing to read", source=self.name)
         try:
+            if not stat.S_ISREG(self.path.stat().st_mode):  # a named pipe would be waited for without end
+                raise UnreadableDocument(f"{self.name}: cannot be read: it is no regular file", source=self.name)
             return self.path.read_bytes()
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
             raise UnreadableDocument(f"{self.name}: cannot be read: {reason}", source=self.name) from None
+
+
+def readable(path: Path | str) -> str:
+    """A path as text that can be stored and printed: bytes that are no UTF-8 stand as escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True, slots=True)

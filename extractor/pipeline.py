@@ -22,7 +22,7 @@ from extractor.attempts import Policy, reask
 from extractor.conversation import Rules
 from extractor.engines.local import Stop, work
 from extractor.errors import DefinitionError, ProviderError, UsageError
-from extractor.extraction import Plan, Source, extract, putting
+from extractor.extraction import Plan, Source, extract, putting, readable
 from extractor.functions import Function
 from extractor.matching import canonical
 from extractor.messages import Sampling
@@ -272,7 +272,7 @@ def as_source(document: Document, name: str | None = None, values: Mapping[str, 
     :raises UsageError: when it is none of path, bytes and binary file.
     """
     if isinstance(document, (str, Path)):
-        return Source(name or str(document), path=Path(document), values=values)
+        return Source(name or readable(document), path=Path(document), values=values)
     if isinstance(document, (bytes, bytearray, memoryview)):
         return Source(name or "bytes", data=bytes(document), values=values)
     if hasattr(document, "read"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from ledger_schema import Bill, Position, Tick
 from pydantic import BaseModel
 
 from extractor import Context, Pipeline, Rejected, Status
-from extractor.errors import DefinitionError, OutcomeError, ProviderError, UsageError
+from extractor.errors import DefinitionError, OutcomeError, ProviderError, StoreError, UsageError
 from extractor.messages import Ask, Reply, Unanswered, Verdict
 from extractor.testing import Scripted, call, reply
 
@@ -395,3 +396,20 @@ def test_verdicts_of_a_reply_are_kept_in_call_order(database: str) -> None:
     verdicts = [result.verdict for result in outcome.attempts[0].results]
     assert verdicts == [Verdict.ACCEPTED, Verdict.DUPLICATE, Verdict.REJECTED]
     assert outcome.status is Status.DONE
+
+
+def test_a_table_that_lacks_a_column_is_refused_before_anything_is_asked(database: str) -> None:
+    """A schema that has moved on is one clear line, not three paid attempts a document."""
+    with sqlite3.connect(database.removeprefix("sqlite:///")) as connection:
+        connection.execute("create table t_tick (id integer primary key)")
+    ticks, model = pipeline(database)
+    with pytest.raises(StoreError, match="'t_tick' in the database lacks the column 'name'"):
+        ticks.extract(b"x", name="a.txt")
+    assert model.asks == []
+
+
+def test_a_named_pipe_is_no_document(database: str, tmp_path: Path) -> None:
+    """What is no regular file is refused, not waited for."""
+    os.mkfifo(tmp_path / "pipe.txt")
+    ticks, _ = pipeline(database)
+    assert "no regular file" in ticks.extract(tmp_path / "pipe.txt").error

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
-from pathlib import Path
 
 
 def make_safe() -> None:
@@ -22,8 +20,3 @@ def print_json(value: object) -> None:
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     sys.stdout.write(json.dumps(value, ensure_ascii=not is_unicode, default=str) + "\n")
     sys.stdout.flush()
-
-
-def readable(path: Path) -> str:
-    """A path as text that can be stored and printed: bytes that are no UTF-8 stand as escapes."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")

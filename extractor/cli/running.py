@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from extractor import configuration, project
-from extractor.cli.output import print_json, readable
+from extractor.cli.output import print_json
 from extractor.cli.progress import Progress, clock
 from extractor.engines.local import Stop
 from extractor.errors import ConfigurationError, ExtractorError, ProviderError, UsageError
-from extractor.extraction import Plan, Source
+from extractor.extraction import Plan, Source, readable
 from extractor.messages import FATAL
 from extractor.outcome import Outcome, Status
 from extractor.pipeline import Options, Pipeline, supervised

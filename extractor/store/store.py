@@ -12,10 +12,12 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sqlalchemy import Connection
 from sqlalchemy import inspect as sa_inspect
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from extractor.errors import StoreError
 from extractor.messages import Reply, ToolResult, Verdict
 from extractor.outcome import Outcome, Status
 from extractor.store import graph, ledger, money, records
@@ -70,6 +72,7 @@ class Store:
             for metadata in {table.metadata for table in tables}:
                 metadata.create_all(self._engine, tables=[one for one in tables if one.metadata is metadata])
             with self._reading.connect() as connection:
+                _check_columns(connection, tables)
                 money.check_storage(connection, tables)
         except SQLAlchemyError as error:
             raise as_store_error(error, self._engine) from None
@@ -193,6 +196,22 @@ class Store:
         if self._trouble is not None:  # a reply that was paid for could not be kept: nothing more may be asked
             raise self._trouble
         return await asyncio.wrap_future(self.write(job))
+
+
+def _check_columns(connection: Connection, tables: Iterable[Any]) -> None:
+    """Refuse a table that stands in the database without some of its columns, before anything is paid for.
+
+    :raises StoreError: naming the table and what it lacks.
+    """
+    inspector = sa_inspect(connection)
+    for table in tables:
+        there = {column["name"] for column in inspector.get_columns(table.name, schema=table.schema)}
+        lacking = [column.name for column in table.columns if column.name not in there]
+        if lacking:
+            raise StoreError(
+                f"the table {table.name!r} in the database lacks the column {', '.join(map(repr, lacking))}",
+                hint="migrate the table (Alembic), or use another database",
+            )
 
 
 def _tables_of(classes: Iterable[type[Any]]) -> list[Any]:

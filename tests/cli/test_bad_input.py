@@ -40,7 +40,7 @@ def server() -> Iterator[StubServer]:
         ("run notes docs --model opanai/x", ("no provider 'opanai'", "did you mean 'openai'?")),
         ("run notes docs --model qwen2.5-coder-1.5", ("names no provider", "did you mean 'local/qwen2.5-coder-1.5b'?")),
         ("run notes docs --model local/smollm2-135", ("no model 'smollm2-135'", "did you mean 'smollm2-135m'?")),
-        ("run notes docs --model local:none.gguf", ("no model file 'none.gguf'",)),
+        ("run notes docs --model local:none.gguf", ("no model file", "none.gguf'")),
         ("run notes docs --model scripted/none", ("names no script",)),
         ("run notes docs --model ,", ("no model is named",)),
         ("models pull smollm", ("no model 'smollm'", "did you mean 'smollm2-135m'?")),

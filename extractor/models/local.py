@@ -28,6 +28,10 @@ from extractor.models.local_process import CONTEXT, Server, server_for
 ANSWER_SECONDS = 1800.0
 """How long one answer may take: on a busy machine a long one takes minutes."""
 
+LONGEST_ANSWER = 3072
+"""Tokens. A small model that has begun to repeat itself does not stop by itself, and on a laptop that takes minutes: it
+gets half of what a hosted one may write, and never more than this."""
+
 FILE = "local:"
 
 say: Callable[[str], None] = logging.getLogger("extractor.models").warning
@@ -86,7 +90,7 @@ class LocalModel:
         payload = {
             "messages": messages,
             "temperature": ask.sampling.temperature,
-            "max_tokens": min(ask.sampling.max_tokens, CONTEXT // 2),
+            "max_tokens": min(ask.sampling.max_tokens // 2, LONGEST_ANSWER),
             "seed": ask.sampling.sample,
             "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
         }

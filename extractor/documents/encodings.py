@@ -18,13 +18,22 @@ _HEAD = 8192
 """Bytes that are looked at to tell text from anything else."""
 _SAMPLE = 65536
 """Bytes that the detector is shown: more makes it slower and no surer."""
+_UNLIKELY = (
+    "mac_cyrillic", "mac_greek", "mac_iceland", "mac_latin2", "mac_roman", "mac_turkish", "hp_roman8", "ptcp154",
+    "cp037", "cp1026", "cp1140", "cp273", "cp424", "cp500", "cp775", "cp855", "cp857", "cp858", "cp860", "cp861",
+    "cp862", "cp863", "cp865", "cp869", "johab", "iso8859_3", "iso8859_10", "iso8859_14", "iso8859_16", "kz1048",
+)  # fmt: skip
+"""Code pages that no business document has been written in for a long time, and that short texts are taken for."""
 
 _CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1a\x1b") + b"\x7f"
 _PRINTABLE = bytes(range(32, 127)) + b"\t\n\r"
 
-_WESTERN = frozenset("äöüÄÖÜßéèêëàâçîïôùûœæñáíóúåøÅØÆÉÈÀÇÓÍÁÚÑãõìòÊ€£§°«»„“”‘’–—…•·²³½¼®©™¿¡\xa0´¥ýþðÿ")
+_WESTERN = frozenset(
+    "äöüÄÖÜßéèêëàâçîïôùûœæñáíóúåøÅØÆÉÈÀÇÓÍÁÚÑãõìòÊ€£§°«»„“”‘’–—…•·²³½¼®©™¿¡\xa0´¥ýþðÿÂÊÎÔÛËÏÒÙÕÝÞÐŒºª×÷±¢¤‰"
+)
 _NOT_A_WORD = re.compile(r"[À-ÖØ-öø-ÿŒœŠšŽžŸƒ]{4,}")
-_SYMBOL_IN_A_WORD = re.compile(r"(?<=[a-z])[¹²³¿¼½¾£¥¢¡¦¤±ªµ¶¸»«†‡‰‹›ˆ˜](?=[a-z])")
+_SYMBOL_IN_A_WORD = re.compile(r"[a-z][¹²³¿¼½¾£¥¢¡¦¤±ªµ¶¸»«†‡‰‹›ˆ˜](?=[a-z])")
+_TURKISH = re.compile(r"[a-zý]þ\b")  # the Icelandic thorn ends no word
 
 
 def encoding_of(data: bytes) -> str | None:
@@ -38,18 +47,25 @@ def encoding_of(data: bytes) -> str | None:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
-    utf16 = _unmarked_utf16(data[:_HEAD])
-    if utf16:
-        return utf16
+    special = _unmarked_utf16(data[:_HEAD]) or ("iso2022_jp_2" if b"\x1b$" in data[:_SAMPLE] else None)
+    if special:
+        return special
     unicode = data.decode("utf-8", "replace")
     bad = unicode.count("\ufffd")
     if not bad or 10 * bad <= sum(unicode.count(character) for character in set(unicode) if character > "\x7f") - bad:
         return "utf-8"
-    if _reads_well(data[:_SAMPLE].decode("cp1252", "replace")):
-        return "cp1252"
+    return _code_page(data[:_SAMPLE])
+
+
+def _code_page(sample: bytes) -> str | None:
+    western = sample.decode("cp1252", "replace")
+    if _reads_well(western):
+        if _TURKISH.search(western):
+            return "cp1254"
+        return "iso8859-15" if "¤" in western else "cp1252"  # where nobody's currency sign is, the euro is
     from charset_normalizer import from_bytes
 
-    best = from_bytes(data[:_SAMPLE]).best()
+    best = from_bytes(sample, cp_exclusion=list(_UNLIKELY)).best()
     return best.encoding if best else None
 
 
@@ -79,8 +95,9 @@ def _unmarked_utf16(head: bytes) -> str | None:
         few = sum(count for _, count in Counter(high).most_common(3)) >= 0.9 * units
         text = head.decode(encoding, "replace")
         known = sum(character in "\t\n\r\f" or unicodedata.category(character)[0] != "C" for character in text)
-        far_east = sum("\u3000" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3" for character in text)
-        if known - text.count("\ufffd") >= 0.97 * len(text) and (few or far_east >= 0.6 * len(text)):
+        far_east = sum("\u3000" <= character <= "\u9fff" or "\uac00" <= character <= "\uffef" for character in text)
+        foreign = sum(character > "\x7f" for character in text)
+        if known >= 0.97 * len(text) and (few or far_east - text.count("\ufffd") >= 0.9 * foreign):
             return encoding
     return None
 

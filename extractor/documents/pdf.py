@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import struct
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import atan2, hypot, isfinite, pi
+from math import atan2, hypot, inf, isfinite, pi
 from typing import Any
 
 from extractor.documents import layout
@@ -51,7 +53,7 @@ def load(data: bytes, source: str) -> Document:
     :raises UnreadableDocument: when pdfium cannot open it, or the file ends in the midst of a page's content.
     :raises EmptyDocument: when no page has a text layer.
     """
-    is_cut = b"%%EOF" not in data[-2048:]
+    is_cut = b"%%EOF" not in data[-65536:].rstrip(b"\0\t\r\n ")[-2048:]
     if is_cut and data.rfind(b"stream") > data.rfind(b"endstream") + 3:
         raise _broken(source, "it is cut off")
     pdf, count = _opened(data, source)
@@ -98,7 +100,7 @@ def _empty(pages: tuple[Page, ...], source: str) -> DocumentError:
     failed = [page.reason for page in pages if page.status == "failed"]
     unread = [reason for reason in failed if reason not in (_NO_TEXT, _NO_MEANING)]
     if unread:
-        return _broken(source, f"no page can be read; of the first it is known that {unread[0]}")
+        return _broken(source, f"no page can be read ({unread[0]})")
     if _NO_MEANING in failed:
         why = f"no text layer that can be read on {len(pages)} pages; their fonts do not say which letters they draw"
         return EmptyDocument(f"{source}: {why}", source=source, hint="the pages need OCR")
@@ -186,13 +188,13 @@ def _words(raw: Any) -> tuple[dict[int, list[Word]], int]:
 
     count = pdfium.FPDFText_CountChars(raw)
     if count > LETTERS:
-        raise _PageError(f"it holds more than {LETTERS} letters")
+        raise _PageError(f"it holds more than {LETTERS:,} letters")
     name, box = pdfium.FPDFText_GetUnicode, pdfium.FPDFText_GetLooseCharBox
     codes = [name(raw, at) for at in range(count)]
     boxes = (pdfium.FS_RECTF * count)()
     for at in range(count):
         box(raw, at, boxes[at])
-    sides: list[float] = memoryview(boxes).cast("B").cast("f").tolist() if count else []  # type: ignore[assignment]
+    sides = struct.unpack(f"{4 * count}f", bytes(boxes))  # at once: far quicker than a field at a time
     upright = _Sides(sides[0::4], sides[2::4], sides[3::4], sides[1::4])
     sideways = _Sides(upright.low, upright.high, upright.start, upright.end)
     found: dict[int, list[Word]] = {}
@@ -203,7 +205,8 @@ def _words(raw: Any) -> tuple[dict[int, list[Word]], int]:
             continue
         first, pen = at, _Pen.at(raw, at)
         quarter = pen.quarter
-        at, start, end, largest = _end_of_word(codes, sideways if quarter in (1, 3) else upright, at)
+        reach = inf if quarter == _ASIDE else 1.0
+        at, start, end, largest = _end_of_word(codes, sideways if quarter in (1, 3) else upright, at, reach)
         text = _spelled(codes[first:at])
         if text and isfinite(start) and isfinite(end):
             if largest != first:
@@ -217,17 +220,19 @@ def _words(raw: Any) -> tuple[dict[int, list[Word]], int]:
 class _Sides:
     """The boxes of all letters: where each begins and ends along the line, and across it."""
 
-    start: list[float]
-    end: list[float]
-    low: list[float]
-    high: list[float]
+    start: Sequence[float]
+    end: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
 
 
-def _end_of_word(codes: list[int], sides: _Sides, at: int) -> tuple[int, float, float, int]:
+def _end_of_word(codes: list[int], sides: _Sides, at: int, reach: float) -> tuple[int, float, float, int]:
     """Where the word that begins at a letter ends: the next letter, its sides, and the largest letter in it.
 
     A word ends before white space, and where the next letter stands somewhere else: pdfium runs two cells that stand
     one below the other into one word when nothing else is between them, 12 above 6 as 126.
+
+    :param reach: how far off the next letter may be, in ems.
     """
     starts, ends, lows, highs = sides.start, sides.end, sides.low, sides.high
     start, end, largest = starts[at], ends[at], at
@@ -238,8 +243,8 @@ def _end_of_word(codes: list[int], sides: _Sides, at: int) -> tuple[int, float, 
             return place, start, end, largest
         left, right, low, high = starts[place], ends[place], lows[place], highs[place]
         if right > left:  # a mark without a width has no place of its own
-            reach = max(size, 1.0)
-            if left - end > reach or start - right > reach or abs(low + high - middle) > 1.2 * reach:
+            far = reach * max(size, 1.0)
+            if left - end > far or start - right > far or abs(low + high - middle) > 1.2 * far:
                 return place, start, end, largest
             start, end = min(start, left), max(end, right)
         if high - low > 1.1 * size:  # a small raised mark before a word is no measure of it

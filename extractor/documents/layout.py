@@ -109,7 +109,7 @@ def _written(rows: list[Row]) -> list[str]:
     usual = median(steps) if steps else 0.0
     text: list[str] = []
     for place, row in enumerate(rows):
-        if place and steps[place - 1] > max(2.2 * tallest[place].em, 1.5 * usual):
+        if place and steps[place - 1] > max(1.7 * tallest[place].em, 1.25 * usual):
             text.append("")
         text.append(_line(row))
     return text

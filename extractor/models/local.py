@@ -13,6 +13,7 @@ import hashlib
 import http.client
 import json
 import logging
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,9 @@ LONGEST_ANSWER = 3072
 gets half of what a hosted one may write, and never more than this."""
 
 FILE = "local:"
+
+_CONTROL = re.compile(r"<(?=\||/?s>|[be]os>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
+"""Where a chat's own marks begin (``<|im_end|>`` and the like). The server reads them as such in a document too."""
 
 say: Callable[[str], None] = logging.getLogger("extractor.models").warning
 show: Callable[[int, int], None] | None = None
@@ -59,7 +63,7 @@ class LocalModel:
     def __init__(self, name: str) -> None:
         self._file: Path | None = None
         if name.startswith(FILE):
-            self._file = Path(name.removeprefix(FILE)).expanduser()
+            self._file = Path(name.removeprefix(FILE)).expanduser().absolute()
             if not self._file.is_file():
                 raise ConfigurationError(f"there is no model file {str(self._file)!r}")
             self.name = name
@@ -88,15 +92,17 @@ class LocalModel:
         """Put a question to the server of this model."""
         messages, schema = json_schema.word(ask)
         payload = {
-            "messages": messages,
+            "messages": [{**message, "content": _plain(message["content"])} for message in messages],
             "temperature": ask.sampling.temperature,
-            "max_tokens": min(ask.sampling.max_tokens // 2, LONGEST_ANSWER),
+            "max_tokens": max(1, min(ask.sampling.max_tokens // 2, LONGEST_ANSWER)),
             "seed": ask.sampling.sample,
             "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
         }
         for _ in range(2):  # a server that died is started once more
             server = await asyncio.to_thread(self._server)
             answer = await self._post(server, payload)
+            if isinstance(answer, Unanswered):
+                return answer
             if answer is not None:
                 return self._read(answer, ask)
             await asyncio.to_thread(server.has_ended, 2.0)
@@ -109,19 +115,23 @@ class LocalModel:
         return server_for(self._path())
 
     def _path(self) -> Path:
-        if self._file is not None:
-            return self._file
-        name = self.name.removeprefix("local/")
-        return weights.path_of(name) or weights.pull(name, say=say, show=show)
+        if self._file is None:  # found once: where the folder is read-only, to look is to hash a gigabyte
+            name = self.name.removeprefix("local/")
+            self._file = weights.path_of(name) or weights.pull(name, say=say, show=show)
+        return self._file
 
     def _digest(self) -> str:
-        return _digest(self._file) if self._file is not None else entry(self.name.removeprefix("local/")).sha256
+        if self.name.startswith(FILE):
+            return _digest(self._path())
+        return entry(self.name.removeprefix("local/")).sha256
 
-    async def _post(self, server: Server, payload: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
+    async def _post(self, server: Server, payload: dict[str, Any]) -> tuple[int, dict[str, Any]] | Unanswered | None:
         """The server's answer, or ``None`` when there is none; cancelling closes the connection."""
         connection = server.connect(ANSWER_SECONDS)
         try:
             return await asyncio.to_thread(_exchange, connection, server.key, payload)
+        except TimeoutError:
+            return Unanswered("timeout", f"no answer of the local server in {ANSWER_SECONDS:.0f} s", self.name)
         except asyncio.CancelledError:
             if connection.sock is not None:
                 with contextlib.suppress(OSError):
@@ -143,28 +153,41 @@ class LocalModel:
         return Reply(content, calls, "stop", usage, self.name)
 
     def _refusal(self, status: int, body: dict[str, Any]) -> Unanswered:
-        """A question that is too long is about one document; anything else is about the server."""
+        """A question that is too long is about one document, a schema about all; anything else is about the server."""
         error = body.get("error") or {}
-        if error.get("type") == "exceed_context_size_error" or "context" in str(error.get("message", "")):
+        if error.get("type") == "exceed_context_size_error":
             tokens = error.get("n_prompt_tokens")
-            size = f"has {tokens} tokens" if tokens else "is too long"
-            cause = f"the document {size}; {self.name} reads at most {CONTEXT}, question and answer together"
+            most = error.get("n_ctx") or CONTEXT  # a model may have been made for less
+            size = f"has about {tokens} tokens" if tokens else "is too long"
+            cause = f"the document {size}; {self.name} reads at most {most}, question and answer together"
             return Unanswered("refused", cause, self.name)
+        _, found, fault = str(error.get("message", "")).partition("JSON schema error")
+        if found:
+            return Unanswered("bad_request", f"llama.cpp does not take the schema{fault[:200]}", self.name)
         return Unanswered("unavailable", f"the local server answers {status}", self.name)
 
 
 def _exchange(
     connection: http.client.HTTPConnection, key: str, payload: dict[str, Any]
 ) -> tuple[int, dict[str, Any]] | None:
+    """:raises TimeoutError: when there is no answer in time."""
+    body = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")  # half a surrogate pair is no JSON
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
     try:
-        connection.request("POST", "/v1/chat/completions", json.dumps(payload).encode("utf-8", "replace"), headers)
+        connection.request("POST", "/v1/chat/completions", body, headers)
         response = connection.getresponse()
         return response.status, json.loads(response.read())
+    except TimeoutError:
+        raise
     except (OSError, http.client.HTTPException, ValueError):
         return None
     finally:
         connection.close()
+
+
+def _plain(text: str) -> str:
+    """The text with a blank in each mark by which it would end its turn and speak for someone else."""
+    return _CONTROL.sub(lambda mark: f"{mark[0]} ", text)
 
 
 @functools.lru_cache(maxsize=16)

@@ -7,7 +7,9 @@ import contextlib
 import http.client
 import importlib.util
 import json
+import logging
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from extractor.errors import MissingExtra, ModelError
+from extractor.models import local_server
 
 CONTEXT = 8192
 """Tokens of question and answer together: enough for about four pages."""
@@ -107,15 +110,17 @@ def _start(path: Path) -> Server:
     settings: dict[str, Any] = {
         "path": str(path), "context": CONTEXT, "threads": threads(), "key": key, "origin": "http://127.0.0.1",
     }  # fmt: skip
-    process = subprocess.Popen(
-        [sys.executable, "-m", "extractor.models.local_server"],
+    # -P and by its file: a module that lies in the working folder is not ours to run
+    process = subprocess.Popen(  # noqa: S603 - fixed words
+        [sys.executable, "-P", str(local_server.__file__)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         start_new_session=True,  # Ctrl-C is for us: what is in flight is to be finished
     )  # fmt: skip
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(json.dumps(settings) + "\n")
-    process.stdin.flush()
+    with contextlib.suppress(OSError):  # it ended at once: there will be no line to read
+        process.stdin.write(json.dumps(settings) + "\n")
+        process.stdin.flush()
     patience = threading.Timer(START_SECONDS, process.kill)
     patience.start()
     try:
@@ -125,7 +130,11 @@ def _start(path: Path) -> Server:
     said = json.loads(line) if line.startswith("{") else {}
     if "address" not in said:
         Server(process, "", key).stop()
+        log = str(said.get("log", ""))
+        logging.getLogger("extractor.models").debug("llama.cpp did not load %s: %s\n%s", path, said.get("reason"), log)
+        found = re.search(r"unknown model architecture: '[\w.-]{1,40}'", log)
         raise ModelError(
-            f"the model {path.name} cannot be loaded", hint="the file is broken, or memory is too small for it"
+            f"the model {path.name} cannot be loaded",
+            hint=found[0] if found else "the file is broken, or memory is too small for it",
         )
     return Server(process, said["address"], key)

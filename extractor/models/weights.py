@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,16 +25,12 @@ Say = Callable[[str], None]
 Show = Callable[[int, int], None]
 """Called with bytes so far and bytes in all."""
 
-CHUNK = 1 << 20
-STALE_LOCK = 6 * 3600
-"""Seconds after which another process's lock is taken for one that a crash left behind."""
-
 
 def folder() -> Path:
     """Where weights are kept: ``EXTRACTOR_MODELS``, else the user's cache folder."""
     named = os.environ.get("EXTRACTOR_MODELS")
     if named:
-        return Path(named)
+        return Path(named).expanduser()
     from platformdirs import user_cache_path
 
     return user_cache_path("extractor") / "models"
@@ -66,10 +63,8 @@ def pull(name: str, *, source: str | None = None, say: Say, show: Show | None = 
         say(f"{name}: {weights.bytes / 1e6:,.0f} MB ({weights.licence}) into {target.parent}")
         for where, fetch in fetching.ways(weights, source):
             try:
-                part = fetch(target.parent, show or (lambda _done, _all: None))
-                _verify(part, weights)
-                os.replace(part, target)  # noqa: PTH105 - one step, also over a file that is there
-            except (WeightsError, OSError) as error:
+                _take(fetch, target, weights, show or (lambda _done, _all: None))
+            except Exception as error:  # what a source sends is hostile: whatever comes of it, the next one is tried
                 _give_up_if_full(error, target, weights)
                 say(f"{where}: {_reason(error)}")
                 continue
@@ -82,14 +77,23 @@ def pull(name: str, *, source: str | None = None, say: Say, show: Show | None = 
     )
 
 
-def _verify(part: Path, weights: Weights) -> None:
-    digest = hashlib.sha256()
-    with part.open("rb") as stream:
-        while block := stream.read(CHUNK):
-            digest.update(block)
-    if digest.hexdigest() != weights.sha256:
-        part.unlink()
-        raise WeightsError("what it has is another file (its SHA-256 is not the catalogue's)")
+def _take(fetch: fetching.Fetch, target: Path, weights: Weights, show: Show) -> None:
+    """Fetch, verify and move into place; once more from the start if what an earlier pull left was at fault."""
+    from_the_start = fetching.present(target.parent, weights) == 0
+    while True:
+        part = fetch(target.parent, show)
+        if _digest(part) == weights.sha256:
+            os.replace(part, target)  # noqa: PTH105 - one step, also over a file that is there
+            return
+        fetching.tidy(target.parent, weights)  # kept, it would spoil every pull to come
+        if from_the_start:
+            raise WeightsError("what it has is another file (its SHA-256 is not the catalogue's)")
+        from_the_start = True
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _is_verified(path: Path, weights: Weights) -> bool:
@@ -104,12 +108,8 @@ def _is_verified(path: Path, weights: Weights) -> bool:
         known = json.loads(_sidecar(path).read_text())
         if known == _fingerprint(state, weights):
             return True
-    with contextlib.suppress(WeightsError, OSError):
-        digest = hashlib.sha256()
-        with path.open("rb") as stream:
-            while block := stream.read(CHUNK):
-                digest.update(block)
-        if digest.hexdigest() == weights.sha256:
+    with contextlib.suppress(OSError):
+        if _digest(path) == weights.sha256:
             _remember(path, weights)
             return True
     return False
@@ -155,46 +155,49 @@ def _give_up_if_full(error: Exception, target: Path, weights: Weights) -> None:
 
 
 def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, WeightsError) else (getattr(error, "strerror", None) or type(error).__name__)
+    if isinstance(error, WeightsError):
+        return str(error)
+    return getattr(error, "strerror", None) or f"what it sends cannot be read ({type(error).__name__})"
 
 
 @contextlib.contextmanager
 def _lock(target: Path, say: Say) -> Iterator[None]:
-    """One pull of a file at a time, across processes."""
-    lock = target.with_name(f".{target.name}.lock")
-    told = False
-    while True:
-        try:
-            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-            break
-        except FileExistsError:
-            with contextlib.suppress(OSError):
-                if not _is_alive(lock) or time.time() - lock.stat().st_mtime > STALE_LOCK:
-                    lock.unlink()
-                    continue
+    """One pull of a file at a time, across threads and processes.
+
+    The lock is the operating system's, on an empty file that stays: it is given back when its holder dies, however
+    that went, so that none is ever stale and none is ever taken from a living process.
+    """
+    path = target.with_name(f".{target.name}.lock")
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+    except OSError as error:
+        raise WeightsError(f"{target.parent} cannot be written: {error.strerror}") from None
+    try:
+        told = False
+        while not _is_locked(handle, path):
             if not told:
                 say(f"another process is fetching {target.name}; waiting for it")
                 told = True
-            time.sleep(0.5)
-        except OSError as error:
-            raise WeightsError(f"{target.parent} cannot be written: {error.strerror}") from None
-    try:
-        lock.write_text(str(os.getpid()))
+            time.sleep(0.2)
         yield
     finally:
-        with contextlib.suppress(OSError):
-            lock.unlink()
+        os.close(handle)
 
 
-def _is_alive(lock: Path) -> bool:
-    """Whether the process that holds a lock still runs; where that cannot be told, it does."""
-    text = lock.read_text()
-    if not text.isdigit() or os.name == "nt":
-        return True
+def _is_locked(handle: int, path: Path) -> bool:
+    """Whether the lock could be taken now."""
     try:
-        os.kill(int(text), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):  # another one has it
+            return False
+        raise WeightsError(f"{path} cannot be locked: {error.strerror}",
+                           hint="set EXTRACTOR_MODELS to a folder on this machine") from None  # fmt: skip
     return True

@@ -413,3 +413,19 @@ def test_a_named_pipe_is_no_document(database: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     ticks, _ = pipeline(database)
     assert "no regular file" in ticks.extract(tmp_path / "pipe.txt").error
+
+
+def test_a_document_that_fails_on_the_way_keeps_the_rows_it_has(database: str) -> None:
+    """While the provider is away nothing is taken back: the next run may yet lead to these rows."""
+
+    def create(name: str) -> Tick:
+        """Record a tick."""
+        if name == "boom":
+            raise KeyError(name)
+        return Tick(name=name)
+
+    ticks, _ = pipeline(database, reply(call("create", name="old"), call("create", name="boom")), target=create)
+    ticks.extract(b"x", name="a.txt")
+    away, _ = pipeline(database, Unanswered("unavailable", "503"), target=create, instructions="Look again.")
+    assert away.extract(b"x", name="a.txt").status is Status.FAILED
+    assert rows(database, "select name from t_tick") == [("old",)]

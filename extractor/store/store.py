@@ -139,7 +139,8 @@ class Store:
         """Settle a document, in one transaction with taking back what its conversation no longer leads to."""
 
         def job(session: Session, _careful: bool) -> None:
-            records.withdraw(session, work.id, claimed)
+            if outcome.status.is_settled:  # one that failed is taken again, and may yet lead back to its rows
+                records.withdraw(session, work.id, claimed)
             ledger.finish(session, work.id, outcome, keys, seconds)
 
         await self._write(job)

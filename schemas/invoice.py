@@ -18,7 +18,7 @@ class LineItemFields(SQLModel):
     description: PrintedText
     quantity: Quantity | None = None
     unit_price: Amount | None = None
-    amount: Amount = Field(description="total of this line")
+    amount: Amount = Field(description="total of this line", max_digits=18, decimal_places=2)
 
 
 class InvoiceFields(SQLModel):
@@ -30,9 +30,9 @@ class InvoiceFields(SQLModel):
     seller: PrintedText = Field(description="company that sends the invoice, name only")
     buyer: PrintedText | None = Field(default=None, description="customer, name only")
     currency: Currency
-    net: Amount = Field(description="total before tax")
-    tax: Amount = Field(description="total of all taxes")
-    total: Amount = Field(description="total with tax")
+    net: Amount = Field(description="total before tax", max_digits=18, decimal_places=2)
+    tax: Amount = Field(description="total of all taxes", max_digits=18, decimal_places=2)
+    total: Amount = Field(description="total with tax", max_digits=18, decimal_places=2)
 
 
 class LineItemDraft(LineItemFields):

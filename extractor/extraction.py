@@ -7,6 +7,7 @@ import hashlib
 import os
 import stat
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,8 +20,9 @@ from extractor.calling import perform
 from extractor.chain import opening, until_success
 from extractor.conversation import KEPT, Rules
 from extractor.documents import Document, load
+from extractor.documents.loading import LIMIT
 from extractor.drivers import Put, arun, kept, request_key
-from extractor.errors import DocumentError, UnreadableDocument
+from extractor.errors import DocumentError, ExtractorError, UnreadableDocument, UnsupportedDocument
 from extractor.fields.style import Style
 from extractor.functions import Context, Function
 from extractor.messages import Ask, Calls, Reply, Sampling, ToolCall, ToolResult, Unanswered, Verdict
@@ -53,7 +55,11 @@ class Source:
         if self.path is None:
             raise UnreadableDocument(f"{self.name}: there is nothing to read", source=self.name)
         try:
-            if not stat.S_ISREG(self.path.stat().st_mode):  # a named pipe would be waited for without end
+            state = self.path.stat()
+            if state.st_size > LIMIT:
+                size = f"{state.st_size / 1e6:,.0f} MB"
+                raise UnsupportedDocument(f"{self.name}: {size} is too large for a document", source=self.name)
+            if not stat.S_ISREG(state.st_mode):  # a named pipe would be waited for without end
                 raise UnreadableDocument(f"{self.name}: cannot be read: it is no regular file", source=self.name)
             return self.path.read_bytes()
         except (OSError, ValueError) as error:
@@ -132,10 +138,20 @@ async def _read(plan: Plan, source: Source, data: bytes, seen: Seen, begun: floa
     except DocumentError as error:
         outcome = Outcome(Status.FAILED, error=str(error))
     else:
-        outcome = await passage.take(document)
+        outcome = await _taken(passage, document)
     outcome = replace(outcome, source=source.name, document=seen.hash)
-    await plan.store.finish(work, outcome, passage.keys, time.monotonic() - begun, frozenset(passage.claimed))
-    return outcome
+    return await plan.store.finish(work, outcome, passage.keys, time.monotonic() - begun, frozenset(passage.claimed))
+
+
+async def _taken(passage: Passage, document: Document) -> Outcome:
+    """One document's trouble is its own: whatever breaks on its way never ends the run."""
+    try:
+        return await passage.take(document)
+    except (ExtractorError, AssertionError):  # no model, no database; or a script of a test that has ended
+        raise
+    except Exception as error:
+        cause = "".join(traceback.format_exception(error))
+        return Outcome(Status.FAILED, error=f"an unexpected {type(error).__name__} on the way", cause=cause)
 
 
 async def _unread(plan: Plan, source: Source, error: DocumentError, begun: float) -> Outcome:
@@ -143,8 +159,7 @@ async def _unread(plan: Plan, source: Source, error: DocumentError, begun: float
     name = hashlib.sha256(f"unread:{source.name}".encode("utf-8", "surrogatepass")).hexdigest()
     work = await plan.store.begin(Seen(name, source.name, 0), plan.pipeline, plan.fingerprint, plan.run)
     outcome = Outcome(Status.FAILED, error=str(error), source=source.name, document=name)
-    await plan.store.finish(work, outcome, (), time.monotonic() - begun, ())
-    return outcome
+    return await plan.store.finish(work, outcome, (), time.monotonic() - begun, ())
 
 
 class Passage:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -222,7 +223,7 @@ class Pipeline:
         where = options.project or configuration.find()
         setting = where.setting("database", self.name, given=options.database, own=self.database)
         root = Path.cwd() if setting.origin == "command line" else where.folder
-        key = f"{setting.value} {root}"
+        key = f"{os.getpid()} {setting.value} {root}"  # a forked process has no writer thread
         if key not in self._stores:
             store = Store(setting.value, root)
             store.prepare(self.record_classes)

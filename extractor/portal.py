@@ -7,10 +7,13 @@ such calls share this loop, so that clients, limits and the local model's server
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
+
+from extractor.errors import UsageError
 
 T = TypeVar("T")
 
@@ -31,7 +34,12 @@ def loop() -> asyncio.AbstractEventLoop:
 
 def call(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on our loop and wait for it; an interrupt cancels it."""
-    future = asyncio.run_coroutine_threadsafe(work, loop())
+    ours = loop()
+    with contextlib.suppress(RuntimeError):
+        if asyncio.get_running_loop() is ours:  # it would wait for itself
+            work.close()
+            raise UsageError("this is called from within an extraction", hint="use the async twin: await ….aextract(…)")
+    future = asyncio.run_coroutine_threadsafe(work, ours)
     try:
         return future.result()
     except BaseException:

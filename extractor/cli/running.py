@@ -17,7 +17,7 @@ from extractor import configuration, project
 from extractor.cli.output import print_json
 from extractor.cli.progress import Progress, clock
 from extractor.engines.local import Stop
-from extractor.errors import ConfigurationError, ExtractorError, ProviderError, UsageError
+from extractor.errors import ConfigurationError, DocumentError, ExtractorError, ProviderError, StoreError, UsageError
 from extractor.extraction import Plan, Source, readable
 from extractor.messages import FATAL
 from extractor.outcome import Outcome, Status
@@ -97,7 +97,8 @@ def run_command(request: Request) -> int:
     with Progress(len(paths)) as progress:
         tally = Tally(progress)
         asyncio.run(_work(_numbered(plan, run), paths, options, tally, json_lines=request.json))
-    store.end_run(run, stop.reason or None)
+    with contextlib.suppress(StoreError):  # the store's trouble is told below
+        store.end_run(run, stop.reason or None)
     code = _exit_code(tally, allowed, stop)
     _last_words(tally, request, stop, time.monotonic() - begun, code, run)
     store.close()
@@ -119,9 +120,9 @@ def _anything_to_ask(plan: Plan, paths: Sequence[Path]) -> bool:
 
     from extractor.store.ledger import find_work
 
-    for path in filter(Path.is_file, paths):  # a pipe would have us wait for ever
-        with contextlib.suppress(OSError):
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    for path in paths:
+        with contextlib.suppress(DocumentError):
+            digest = hashlib.sha256(Source(readable(path), path=path).read()).hexdigest()
             found = plan.store.read(lambda session, h=digest: find_work(session, h, plan.pipeline))  # type: ignore[misc]
             if found is None or not found.is_settled:
                 return True

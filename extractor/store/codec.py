@@ -19,7 +19,7 @@ def reply_to_json(reply: Reply) -> str:
         "usage": [reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.cached_tokens],
         "model": reply.model,
     }
-    return json.dumps(body, ensure_ascii=False, default=str)
+    return json.dumps(body, default=str)  # in ASCII: a model may send halves of characters, which no database takes
 
 
 def reply_from_json(text: str) -> Reply:

@@ -53,6 +53,11 @@ class Work:
         return self.status != RUNNING and Status(self.status).is_settled
 
 
+def clean(text: str) -> str:
+    """Text that every database takes: names and tracebacks may hold halves of characters, and NUL."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "")
+
+
 def now() -> datetime:
     """The present time, in UTC."""
     return datetime.now(UTC)
@@ -78,6 +83,7 @@ def find_work(session: Session, document: str, pipeline: str) -> Work | None:
 
 def begin(session: Session, seen: Seen, pipeline: str, fingerprint: str, run: int | None) -> Work:
     """Begin a document, or go on with it; a settled one is returned as it is."""
+    seen = replace(seen, source=clean(seen.source))
     found = find_work(session, seen.hash, pipeline)
     if found is not None and found.is_settled:
         return found
@@ -127,9 +133,9 @@ def finish(session: Session, work: int, outcome: Outcome, keys: Iterable[str | N
     models = [a.answer.model for a in outcome.attempts if isinstance(a.answer, Reply)]
     values = {
         "status": str(outcome.status),
-        "error": outcome.error,
-        "cause": outcome.cause,
-        "flags": list(outcome.flags),
+        "error": clean(outcome.error),
+        "cause": clean(outcome.cause) if outcome.cause is not None else None,
+        "flags": [clean(flag) for flag in outcome.flags],
         "model": models[-1] if models else "",
         "attempts": len(models),
         "input_tokens": outcome.usage.input_tokens,

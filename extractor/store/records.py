@@ -7,20 +7,20 @@ in it is refused, and then every refusal becomes that one call's verdict.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import delete, insert
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy import inspect as sa_inspect
-from sqlalchemy.exc import DataError, IntegrityError, StatementError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session
 
 from extractor.messages import ToolResult, Verdict
 from extractor.store import graph
 from extractor.store import tables as t
 from extractor.store.codec import jsonable
-from extractor.store.holders import holder
+from extractor.store.holders import holder, paths
 from extractor.store.ledger import links, now
 from extractor.store.refusals import missing_parents, refusal, wrong_types
 
@@ -65,27 +65,49 @@ def flush(
     """
     for snapshot in before:
         graph.restore(snapshot)
-    withdraw(session, work, claimed)
-    return tuple(_write(session, careful, work, one) for one in calls)
+    remarks = withdraw(session, work, claimed)
+    results = [_write(session, careful, work, one) for one in calls]
+    if remarks and results:
+        results[0] = replace(results[0], flags=(*results[0].flags, *remarks))
+    return tuple(results)
 
 
 def withdraw(session: Session, work: int, claimed: Collection[Link]) -> tuple[str, ...]:
     """Take back rows of a document that its conversation no longer leads to; returns remarks for people.
 
-    A row that a person has changed since is left, and said.
+    A row that a person has changed since, that another document is linked to, or that other rows refer to is left, and
+    said.
     """
-    remarks = []
+    remarks: list[str] = []
     for link in links(session, work):
         if Link(link["reply"], link["position"]) in claimed:
             continue
         row = load(session, link["table"], link["key"]) if link["verdict"] == Verdict.ACCEPTED else None
-        if row is not None and graph.row_hash(row) != link["row_hash"]:
-            remarks.append(f"{link['table']} {link['key']} was changed by hand and is kept")
-        elif row is not None:
-            session.delete(row)
-            session.flush()
+        reason = _take_back(session, link, row) if row is not None else ""
+        if reason:
+            remarks.append(f"{link['table']} {', '.join(map(str, link['key']))} is kept: {reason}")
         session.execute(delete(t.record).where(t.record.c.id == link["id"]))
     return tuple(remarks)
+
+
+def _take_back(session: Session, link: Mapping[str, Any], row: Any) -> str:
+    """Delete a row and its children, or say why it has to stay."""
+    if graph.row_hash(row) != link["row_hash"]:
+        return "it was changed by hand"
+    same_row = (t.record.c.table == link["table"]) & (t.record.c.key == link["key"])
+    heir = session.execute(select(t.record.c.id).where(same_row, t.record.c.work != link["work"])).scalars().first()
+    if heir is not None:  # a duplicate of it was found in another document, to which it belongs from now on
+        session.execute(update(t.record).where(t.record.c.id == heir).values(verdict=str(Verdict.ACCEPTED)))
+        return "another document holds it too"
+    graph.load_relations(row)
+    try:
+        with session.begin_nested():
+            for _, instance in paths(row):
+                session.delete(instance)
+            session.flush()
+    except IntegrityError:
+        return "other rows refer to it"
+    return ""
 
 
 def reload(session: Session, link: dict[str, Any]) -> Any:
@@ -129,8 +151,15 @@ def mapped_class(table: str) -> type[Any] | None:
 def _write(session: Session, careful: bool, work: int, one: Written) -> ToolResult:
     record = one.result.processed_content
     if not is_record(record):
+        if _holds_records(record):
+            return _broken(one.result, "a function returns one record a call, not a collection of records")
         _link(session, work, one, one.result)
         return one.result
+    state = sa_inspect(record)
+    if state.session is not None and state.session is not session:
+        return _broken(one.result, "a function returns a record that is in no session, and this one is in one")
+    if state.key is not None and not state.session:
+        return _held(session, work, one, record)
     problems = wrong_types(record) or missing_parents(session, record)
     if problems:
         return _rejected(one.result, problems)
@@ -139,6 +168,28 @@ def _write(session: Session, careful: bool, work: int, one: Written) -> ToolResu
         result = _insert(session, careful, one.result, record)
     if result.verdict in (Verdict.ACCEPTED, Verdict.DUPLICATE):
         _link(session, work, one, result)
+    return result
+
+
+def _holds_records(value: object) -> bool:
+    items = value.values() if isinstance(value, dict) else value
+    return isinstance(items, (list, tuple, set, frozenset, type({}.values()))) and any(map(is_record, items))
+
+
+def _broken(result: ToolResult, why: str) -> ToolResult:
+    """A bug in the user's function; nothing of it is written, and nobody is asked to mend it."""
+    return replace(result, verdict=Verdict.FAILED, content="the function failed", processed_content=None, cause=why)
+
+
+def _held(session: Session, work: int, one: Written, record: Any) -> ToolResult:
+    """A row that the function found in the database is linked, and stays the host's."""
+    table, key = graph.address(record)
+    row = load(session, table, key)
+    if row is None:
+        return _broken(one.result, f"the function returned row {key} of {table}, which is not in this database")
+    content = "duplicate: this record is held already"
+    result = replace(one.result, verdict=Verdict.DUPLICATE, content=content, processed_content=row)
+    _link(session, work, one, result)
     return result
 
 
@@ -152,8 +203,11 @@ def _insert(session: Session, careful: bool, result: ToolResult, record: Any) ->
         else:
             session.add(record)
             session.flush()
-    except (IntegrityError, DataError, StatementError) as error:
-        if not careful or (isinstance(error, StatementError) and error.orig is None):
+    except StatementError as error:
+        told = isinstance(error, (IntegrityError, DataError)) or not isinstance(error, DBAPIError)
+        if (
+            not careful or not told or error.orig is None
+        ):  # a full disk or a missing table is nothing to mend for a model
             raise
         graph.restore(snapshot)
         return _duplicate(session, result, record) or _rejected(result, refusal(error, record))
@@ -168,6 +222,8 @@ def _duplicate(session: Session, result: ToolResult, record: Any) -> ToolResult 
     path, row = held
     table, key = graph.address(row)
     where = f"{table} {', '.join(map(str, key))}"
+    if path:  # a child's key says nothing of the record that it belongs to
+        return _rejected(result, [(path.rstrip("."), f"its unique key is held by {where} already")])
     differs = graph.diff(row, record) if type(row) is type(record) else ()
     flag = f"{path}duplicate of {where}" + (f"; differs in {'; '.join(differs)}" if differs else "")
     return replace(

@@ -17,6 +17,8 @@ from sqlalchemy.orm import Session
 
 from extractor.store.holders import paths
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
 Problem = tuple[str, str]
 """Field path (empty where none is known) and message."""
 
@@ -27,6 +29,10 @@ def wrong_types(record: Any) -> list[Problem]:
     for path, instance in paths(record):
         for name, column, value in _columns(instance):
             kind = _python_type(column)
+            if isinstance(value, int) and not -(2**63) <= value < 2**63 and kind is int:
+                found.append((f"{path}{name}", "is a larger number than the column takes"))
+            if isinstance(value, str) and _SURROGATE.search(value):
+                found.append((f"{path}{name}", "holds characters that are no valid text"))
             if value is None or kind is None or isinstance(value, kind) or (kind is float and isinstance(value, int)):
                 continue
             if hasattr(value, "compile") or hasattr(value, "__clause_element__"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -135,15 +136,20 @@ class Store:
 
     async def finish(
         self, work: Work, outcome: Outcome, keys: Sequence[str | None], seconds: float, claimed: Collection[Link]
-    ) -> None:
-        """Settle a document, in one transaction with taking back what its conversation no longer leads to."""
+    ) -> Outcome:
+        """Settle a document, in one transaction with taking back what its conversation no longer leads to.
 
-        def job(session: Session, _careful: bool) -> None:
-            if outcome.status.is_settled:  # one that failed is taken again, and may yet lead back to its rows
-                records.withdraw(session, work.id, claimed)
-            ledger.finish(session, work.id, outcome, keys, seconds)
+        Returns the outcome, with a flag for each row that could not be taken back.
+        """
 
-        await self._write(job)
+        def job(session: Session, _careful: bool) -> Outcome:
+            # one that failed is taken again, and may yet lead back to its rows
+            remarks = records.withdraw(session, work.id, claimed) if outcome.status.is_settled else ()
+            final = replace(outcome, flags=(*outcome.flags, *remarks))
+            ledger.finish(session, work.id, final, keys, seconds)
+            return final
+
+        return await self._write(job)
 
     def outcome(self, work: Work, fingerprint: str, source: str) -> Outcome:
         """What an earlier run has settled: nothing is asked, the records are loaded.

@@ -26,6 +26,8 @@ KINDS: Mapping[str, str] = {
     "content": "the name of a package",
 }
 
+COMMAND_LINE = "command line"
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -63,7 +65,7 @@ class Project:
         variable = ENVIRONMENT.get(name, "")
         where = "pyproject.toml"
         candidates = (
-            (given, "command line"),
+            (given, COMMAND_LINE),
             (os.environ.get(variable) or None, variable),
             (of_pipeline.get(name), f"{where} [tool.extractor.pipelines.{pipeline}]"),
             (own, "the pipeline"),
@@ -73,6 +75,10 @@ class Project:
         return next(
             (Setting(value, origin) for value, origin in candidates if value is not None), Setting(None, "unset")
         )
+
+    def folder_of(self, setting: Setting) -> Path:
+        """The folder that a relative path in a setting stands in: where the command was given, else the project's."""
+        return Path.cwd() if setting.origin == COMMAND_LINE else self.folder
 
 
 def find(start: Path | str | None = None) -> Project:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import stat
 import time
 import traceback
 from collections.abc import Mapping, Sequence
@@ -20,9 +19,9 @@ from extractor.calling import perform
 from extractor.chain import opening, until_success
 from extractor.conversation import KEPT, Rules
 from extractor.documents import Document, load
-from extractor.documents.loading import LIMIT
+from extractor.documents.loading import read_bytes
 from extractor.drivers import Put, arun, kept, request_key
-from extractor.errors import DocumentError, ExtractorError, UnreadableDocument, UnsupportedDocument
+from extractor.errors import DocumentError, ExtractorError, UnreadableDocument
 from extractor.fields.style import Style
 from extractor.functions import Context, Function
 from extractor.messages import Ask, Calls, Reply, Sampling, ToolCall, ToolResult, Unanswered, Verdict
@@ -48,23 +47,13 @@ class Source:
     def read(self) -> bytes:
         """The bytes.
 
-        :raises UnreadableDocument: when the file cannot be read.
+        :raises DocumentError: when the file cannot be read, or is too large to be a document.
         """
         if self.data is not None:
             return self.data
         if self.path is None:
             raise UnreadableDocument(f"{self.name}: there is nothing to read", source=self.name)
-        try:
-            state = self.path.stat()
-            if state.st_size > LIMIT:
-                size = f"{state.st_size / 1e6:,.0f} MB"
-                raise UnsupportedDocument(f"{self.name}: {size} is too large for a document", source=self.name)
-            if not stat.S_ISREG(state.st_mode):  # a named pipe would be waited for without end
-                raise UnreadableDocument(f"{self.name}: cannot be read: it is no regular file", source=self.name)
-            return self.path.read_bytes()
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or type(error).__name__
-            raise UnreadableDocument(f"{self.name}: cannot be read: {reason}", source=self.name) from None
+        return read_bytes(self.path, self.name)
 
 
 def readable(path: Path | str) -> str:

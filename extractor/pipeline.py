@@ -193,7 +193,7 @@ class Pipeline:
 
     # -- what it is made of ------------------------------------------------------------------------------------------
 
-    def plan(self, options: Options, store: Store, run: int | None = None) -> Plan:
+    def plan(self, options: Options, store: Store) -> Plan:
         """Everything that a run needs, resolved once."""
         from extractor.models.resolving import resolve
 
@@ -212,7 +212,6 @@ class Pipeline:
             fingerprint=self.fingerprint([model.name for model in models]),
             store=store,
             put=putting(models, store),
-            run=run,
         )
 
     def store(self, options: Options | None = None) -> Store:
@@ -222,7 +221,7 @@ class Pipeline:
         options = options or Options()
         where = options.project or configuration.find()
         setting = where.setting("database", self.name, given=options.database, own=self.database)
-        root = Path.cwd() if setting.origin == "command line" else where.folder
+        root = where.folder_of(setting)
         key = f"{os.getpid()} {setting.value} {root}"  # a forked process has no writer thread
         if key not in self._stores:
             store = Store(setting.value, root)

@@ -29,6 +29,13 @@ def create_tick(name: str) -> Tick:
     return Tick(name=name)
 
 
+def create(name: str) -> Tick:
+    """Record a tick."""
+    if name == "boom":
+        raise KeyError(name)
+    return Tick(name=name)
+
+
 def create_bill(number: str, total: str, note: str | None = None, kind: str = "bill", supplier_id: int | None = None,
                 positions: list[str] | None = None) -> Bill:  # fmt: skip
     """Record a bill."""
@@ -194,13 +201,6 @@ def test_a_bug_in_a_function_fails_the_document_and_is_not_told_to_the_model(dat
 
 def test_a_conversation_that_takes_another_path_takes_its_old_rows_back(database: str) -> None:
     """After a failure and a changed prompt the new answer's rows stand alone; the old path's are withdrawn."""
-
-    def create(name: str) -> Tick:
-        """Record a tick."""
-        if name == "boom":
-            raise KeyError(name)
-        return Tick(name=name)
-
     first = reply(call("create", name="old"), call("create", name="boom"))
     ticks, _ = pipeline(database, first, target=create)
     assert ticks.extract(b"x", name="a.txt").status is Status.FAILED
@@ -212,13 +212,6 @@ def test_a_conversation_that_takes_another_path_takes_its_old_rows_back(database
 
 def test_a_row_that_a_person_changed_is_never_taken_back(database: str) -> None:
     """Hand-edited rows stay, whatever the conversation does."""
-
-    def create(name: str) -> Tick:
-        """Record a tick."""
-        if name == "boom":
-            raise KeyError(name)
-        return Tick(name=name)
-
     ticks, _ = pipeline(database, reply(call("create", name="old"), call("create", name="boom")), target=create)
     ticks.extract(b"x", name="a.txt")
     with sqlite3.connect(database.removeprefix("sqlite:///")) as connection:
@@ -417,13 +410,6 @@ def test_a_named_pipe_is_no_document(database: str, tmp_path: Path) -> None:
 
 def test_a_document_that_fails_on_the_way_keeps_the_rows_it_has(database: str) -> None:
     """While the provider is away nothing is taken back: the next run may yet lead to these rows."""
-
-    def create(name: str) -> Tick:
-        """Record a tick."""
-        if name == "boom":
-            raise KeyError(name)
-        return Tick(name=name)
-
     ticks, _ = pipeline(database, reply(call("create", name="old"), call("create", name="boom")), target=create)
     ticks.extract(b"x", name="a.txt")
     away, _ = pipeline(database, Unanswered("unavailable", "503"), target=create, instructions="Look again.")

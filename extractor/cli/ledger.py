@@ -101,8 +101,7 @@ def _opened(name: str | None, database: str | None, root: Path | None) -> tuple[
         pipeline = project.pipeline(where, name)
         return pipeline.store(options), pipeline
     setting = where.setting("database", given=database)
-    folder = Path.cwd() if setting.origin == "command line" else where.folder
-    return Store(setting.value, folder), None
+    return Store(setting.value, where.folder_of(setting)), None
 
 
 def _reason(work: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ def run_command(request: Request) -> int:
     begun = time.monotonic()
     with Progress(len(paths)) as progress:
         tally = Tally(progress)
-        asyncio.run(_work(_numbered(plan, run), paths, options, tally, json_lines=request.json))
+        asyncio.run(_work(replace(plan, run=run), paths, options, tally, json_lines=request.json))
     with contextlib.suppress(StoreError):  # the store's trouble is told below
         store.end_run(run, stop.reason or None)
     code = _exit_code(tally, allowed, stop)
@@ -168,12 +168,6 @@ def _signals(stop: Stop) -> Iterator[None]:
         for number in handlers:
             with contextlib.suppress(NotImplementedError):
                 loop.remove_signal_handler(number)
-
-
-def _numbered(plan: Plan, run: int) -> Plan:
-    from dataclasses import replace
-
-    return replace(plan, run=run)
 
 
 def _allowance(text: str) -> Allowance:

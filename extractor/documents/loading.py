@@ -39,7 +39,7 @@ def load(source: str | Path | bytes | BinaryIO, *, name: str | None = None, limi
     """
     if isinstance(source, (str, Path)):
         label = name or str(source)
-        data = _bytes_at(Path(source), label, limit)
+        data = read_bytes(Path(source), label, limit)
     elif isinstance(source, (bytes, bytearray, memoryview)):
         label, data = name or "bytes", bytes(source)
     elif hasattr(source, "read"):
@@ -89,8 +89,14 @@ def _loader_of(data: bytes, label: str) -> str:
     raise UnsupportedDocument(f"{label}: {kind.label} is not read yet; {READS}", source=label)
 
 
-def _bytes_at(path: Path, label: str, limit: int) -> bytes:
-    """The bytes of a file. Only regular files are opened: reading a pipe would wait for ever."""
+def read_bytes(path: Path, label: str, limit: int = LIMIT) -> bytes:
+    """The bytes of a file. Only regular files are opened: reading a pipe would wait for ever.
+
+    :param label: what people know the file by.
+    :param limit: bytes that it has at the most.
+    :raises UnreadableDocument: when it cannot be read, or is no regular file.
+    :raises UnsupportedDocument: when it is larger than the limit; nothing of it is read then.
+    """
     try:
         known = path.stat()
         if stat.S_ISDIR(known.st_mode):
@@ -132,5 +138,7 @@ def _unreadable(label: str, reason: str) -> UnreadableDocument:
 def _too_large(label: str, size: int, limit: int) -> UnsupportedDocument:
     have, most = (f"{number / 1048576:.1f}".removesuffix(".0") for number in (size, limit))
     return UnsupportedDocument(
-        f"{label}: {have} MB is more than the {most} MB that are read", source=label, hint="split it"
+        f"{label}: too large for a document: {have} MB is more than the {most} MB that are read",
+        source=label,
+        hint="split it",
     )

@@ -15,7 +15,6 @@ class Stop:
 
     def __init__(self) -> None:
         self.reason = ""
-        self.is_now = False
         self._tasks: set[asyncio.Task[object]] = set()
 
     def drain(self, reason: str) -> None:
@@ -25,7 +24,6 @@ class Stop:
     def now(self, reason: str) -> None:
         """Give up what is in flight as well; what was paid for is kept."""
         self.drain(reason)
-        self.is_now = True
         for task in tuple(self._tasks):
             task.get_loop().call_soon_threadsafe(task.cancel)
 

@@ -42,7 +42,7 @@ def graph(record: Any) -> tuple[Any, ...]:
     seen = {id(record)}
     for instance in found:
         for relation in _mapper(instance).relationships:
-            for other in _loaded(instance, relation) if relation.cascade.save_update else ():
+            for other in loaded(instance, relation) if relation.cascade.save_update else ():
                 is_below = relation.direction is not RelationshipDirection.MANYTOONE
                 child, parent = (other, instance) if is_below else (instance, other)
                 before.setdefault(id(child), []).append(parent)
@@ -80,7 +80,7 @@ def values(record: Any) -> dict[str, Any]:
     shown: dict[str, Any] = {
         name: forms.shown(column, getattr(record, name)) for name, column in columns(_mapper(record)).items()
     }
-    for relation in _children(record):
+    for relation in children(record):
         inner = [values(child) for child in _related(record, relation)]
         shown[relation.key] = inner if relation.uselist else next(iter(inner), None)
     return shown
@@ -219,13 +219,13 @@ def _table(mapper: Mapper[Any]) -> Table:
     return table
 
 
-def _children(record: Any) -> Iterator[Relation]:
+def children(record: Any) -> Iterator[Relation]:
     """The relations that lead to what belongs to a record."""
     kind = RelationshipDirection.ONETOMANY
     return (relation for relation in relations(_mapper(record)) if relation.direction is kind)
 
 
-def _loaded(record: Any, relation: Relation) -> tuple[Any, ...]:
+def loaded(record: Any, relation: Relation) -> tuple[Any, ...]:
     """The records that a relation holds in memory; nothing is read from the database."""
     value = sa_inspect(record).dict.get(relation.key)
     if value is None:
@@ -239,13 +239,13 @@ def _related(record: Any, relation: Relation) -> tuple[Any, ...]:
     """The records that a relation holds, read from the database where they are not in memory yet."""
     state = sa_inspect(record)
     if relation.key in state.dict or state.session is None or state.key is None:
-        return _loaded(record, relation)
+        return loaded(record, relation)
     if relation.lazy in ("dynamic", "write_only", "raise", "raise_on_sql", "noload"):
         target = relation.mapper.class_
         query = select(target).where(with_parent(record, getattr(state.mapper.class_, relation.key)))
         return tuple(state.session.scalars(query))
     getattr(record, relation.key)
-    return _loaded(record, relation)
+    return loaded(record, relation)
 
 
 def _as_written(record: Any, dialect: Dialect) -> list[Any]:
@@ -278,7 +278,7 @@ def _differences(old: Any, new: Any, path: str) -> Iterator[str]:
         shown = forms.shown(column, ours), forms.shown(column, theirs)
         if shown[0] != shown[1] and not forms.is_same(column, ours, theirs):
             yield f"{path}{name}: {forms.excerpt(shown[0])} -> {forms.excerpt(shown[1])}"
-    for relation in _children(new):
+    for relation in children(new):
         before, after = _related(old, relation), _related(new, relation)
         for place in range(max(len(before), len(after))):
             step = f"{path}{relation.key}.{place}" if relation.uselist else f"{path}{relation.key}"

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import inspect as sa_inspect
 from sqlalchemy import select
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.interfaces import RelationshipDirection
 
 from extractor.store import graph
 
@@ -16,11 +14,8 @@ from extractor.store import graph
 def paths(record: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """A record and its children, each with the path that leads to its fields (``""``, ``"line_items.0."``)."""
     yield prefix, record
-    for relation in sa_inspect(type(record)).relationships:
-        if relation.direction is not RelationshipDirection.ONETOMANY:
-            continue
-        children = sa_inspect(record).dict.get(relation.key) or ()
-        for number, child in enumerate(children if relation.uselist else (children,)):
+    for relation in graph.children(record):
+        for number, child in enumerate(graph.loaded(record, relation)):
             step = f"{relation.key}.{number}." if relation.uselist else f"{relation.key}."
             yield from paths(child, prefix + step)
 

@@ -11,6 +11,7 @@ from sqlalchemy import RowMapping, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.orm import Session
 
+from extractor.feedback import clean
 from extractor.messages import Reply, Unanswered
 from extractor.outcome import Attempt, Outcome, Status
 from extractor.store import tables as t
@@ -51,11 +52,6 @@ class Work:
     def is_settled(self) -> bool:
         """Whether nothing is to be asked for it."""
         return self.status != RUNNING and Status(self.status).is_settled
-
-
-def clean(text: str) -> str:
-    """Text that every database takes: names and tracebacks may hold halves of characters, and NUL."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "")
 
 
 def now() -> datetime:
@@ -107,11 +103,6 @@ def begin(session: Session, seen: Seen, pipeline: str, fingerprint: str, run: in
     }
     key = session.execute(insert(t.work).values(values).returning(t.work.c.id)).scalar_one()
     return Work(key, seen.hash, pipeline, RUNNING, fingerprint, seen.source, "", (), "", 0, 0, 0, 0, is_new=True)
-
-
-def describe_document(session: Session, document: str, pages: int, media_type: str) -> None:
-    """Add what reading the document has shown."""
-    session.execute(update(t.document).where(t.document.c.hash == document).values(pages=pages, media_type=media_type))
 
 
 def keep_reply(session: Session, key: str, reply: Reply) -> None:

@@ -158,7 +158,7 @@ def _write(session: Session, careful: bool, work: int, one: Written) -> ToolResu
     state = sa_inspect(record)
     if state.session is not None and state.session is not session:
         return _broken(one.result, "a function returns a record that is in no session, and this one is in one")
-    if state.key is not None and not state.session:
+    if state.key is not None and state.session is None:
         return _held(session, work, one, record)
     problems = wrong_types(record) or missing_parents(session, record)
     if problems:
@@ -172,8 +172,8 @@ def _write(session: Session, careful: bool, work: int, one: Written) -> ToolResu
 
 
 def _holds_records(value: object) -> bool:
-    items = value.values() if isinstance(value, dict) else value
-    return isinstance(items, (list, tuple, set, frozenset, type({}.values()))) and any(map(is_record, items))
+    items = tuple(value.values()) if isinstance(value, dict) else value
+    return isinstance(items, (list, tuple, set, frozenset)) and any(map(is_record, items))
 
 
 def _broken(result: ToolResult, why: str) -> ToolResult:

@@ -15,9 +15,8 @@ from sqlalchemy import inspect as sa_inspect
 from sqlalchemy.exc import StatementError
 from sqlalchemy.orm import Session
 
+from extractor.coercion import broken_text
 from extractor.store.holders import paths
-
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 Problem = tuple[str, str]
 """Field path (empty where none is known) and message."""
@@ -31,7 +30,7 @@ def wrong_types(record: Any) -> list[Problem]:
             kind = _python_type(column)
             if isinstance(value, int) and not -(2**63) <= value < 2**63 and kind is int:
                 found.append((f"{path}{name}", "is a larger number than the column takes"))
-            if isinstance(value, str) and _SURROGATE.search(value):
+            if isinstance(value, str) and list(broken_text(value)):
                 found.append((f"{path}{name}", "holds characters that are no valid text"))
             if value is None or kind is None or isinstance(value, kind) or (kind is float and isinstance(value, int)):
                 continue

@@ -40,8 +40,6 @@ document = Table(
     Column("hash", String(64), primary_key=True, comment="SHA-256 of the bytes"),
     Column("source", Text, nullable=False, comment="where it was first seen"),
     Column("size", Integer, nullable=False, comment="bytes"),
-    Column("pages", Integer),
-    Column("media_type", String(127)),
     Column("seen_at", DateTime(timezone=True), nullable=False),
 )
 

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
 import pytest
-from cli.command import Project, is_one_line, lay_down, one_note, texts
+from cli.command import Project, is_one_line, lay_down, texts
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 from stub_server import StubServer
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Project:
-    """A project with one document; nobody may be asked."""
-    return lay_down(tmp_path / "project", 1)
-
-
-@pytest.fixture
-def server() -> Iterator[StubServer]:
-    """A stub that answers with one note."""
-    with StubServer(one_note) as running:
-        yield running
 
 
 @pytest.mark.parametrize(

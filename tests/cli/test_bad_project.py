@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,19 +13,6 @@ from stub_server import Answer, StubServer, error
 from extractor.cli import weights as weights_commands
 from extractor.errors import WeightsError
 from extractor.models import catalogue
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Project:
-    """A project with one document; nobody may be asked."""
-    return lay_down(tmp_path / "project", 1)
-
-
-@pytest.fixture
-def server() -> Iterator[StubServer]:
-    """A stub that answers with one note."""
-    with StubServer(one_note) as running:
-        yield running
 
 
 @pytest.mark.parametrize(

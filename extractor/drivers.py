@@ -94,6 +94,8 @@ def request_key(identity: str, ask: Ask) -> str:
         [[offer.name, offer.description, _in_order(offer.parameters), offer.strict] for offer in ask.offers],
         astuple(ask.sampling),
     ]
+    if (ask.tool_choice, ask.parallel) != ("required", True):
+        parts.append([ask.tool_choice, ask.parallel])
     return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -101,7 +103,8 @@ def _shown(message: Message) -> list[object]:
     """The part of a message that a model sees."""
     calls = [[call.id, call.name, call.arguments] for call in message.tool_calls]
     results = [[result.call_id, result.name, result.content, result.is_error] for result in message.tool_results]
-    return [message.role, message.content, calls, results]
+    seen = [[image.media_type, image.hash] for image in message.images]
+    return [message.role, message.content, calls, results, *([seen] if seen else [])]
 
 
 def _in_order(schema: Mapping[str, object]) -> str:

@@ -7,6 +7,7 @@ Everything here is frozen. A conversation is a tuple of :class:`Message`; a mode
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -87,13 +88,28 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture for models that see: a scanned page, a photographed receipt. ``media_type`` is ``image/png`` or
+    another that providers take."""
+
+    data: bytes = field(repr=False)
+    media_type: str = "image/png"
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the bytes: what enters a request key in their place."""
+        return hashlib.sha256(self.data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One turn. ``tool`` messages carry all results of one reply, in call order."""
+    """One turn. ``tool`` messages carry all results of one reply, in call order; ``images`` stand before the text."""
 
     role: Role
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_results: tuple[ToolResult, ...] = ()
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +153,20 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Put this to the model of that ``rank`` in the list of models (0 is the first choice)."""
+    """Put this to the model of that ``rank`` in the list of models (0 is the first choice).
+
+    ``tool_choice`` is ``required`` (some function), ``auto`` (a function or text), or the name of the one function
+    that has to be called; ``parallel`` allows several calls in one reply. ``schema`` is set by a dialect that asks
+    for text in place of calls: the JSON schema that the text is held to, where the server can hold it.
+    """
 
     messages: tuple[Message, ...]
     offers: tuple[Offer, ...] = ()
     rank: int = 0
     sampling: Sampling = Sampling()
+    tool_choice: str = "required"
+    parallel: bool = True
+    schema: Mapping[str, Any] | None = None
 
 
 FinishReason = Literal["stop", "length"]
@@ -216,6 +240,7 @@ __all__ = [
     "Ask",
     "Calls",
     "FinishReason",
+    "Image",
     "Message",
     "Offer",
     "Reply",

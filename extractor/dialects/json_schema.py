@@ -10,23 +10,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from extractor.messages import NOTHING_TO_EXTRACT, Ask, Message, Offer, ToolCall, Verdict
+from extractor.messages import NOTHING_TO_EXTRACT, Ask, Message, Offer, Reply, Role, ToolCall, Verdict
 
 
-def word(ask: Ask) -> tuple[list[dict[str, str]], dict[str, Any]]:
-    """An ask as chat messages (``role``, ``content``) and the JSON schema that the answer is held to."""
+def word(ask: Ask) -> Ask:
+    """The ask in plain text turns, with the JSON schema that the answer is held to."""
     offers = _functions(ask)
-    messages = [{"role": _role(message), "content": _content(message)} for message in ask.messages]
-    if offers:
-        first = next((m for m in messages if m["role"] == "user"), None)
-        if first is not None:
-            first["content"] = f"{first['content']}\n\n{fields_in_words(offers)}"
-    return messages, _answer_schema(offers)
+    messages = [Message(_role(message), _content(message), images=message.images) for message in ask.messages]
+    first = next((n for n, message in enumerate(messages) if message.role == "user"), None)
+    if offers and first is not None:
+        content = f"{messages[first].content}\n\n{fields_in_words(offers)}"
+        messages[first] = replace(messages[first], content=content)
+    return replace(ask, messages=tuple(messages), offers=(), tool_choice="auto", schema=_answer_schema(offers))
 
 
-def read(text: str, ask: Ask) -> tuple[str, tuple[ToolCall, ...]]:
+def read(reply: Reply, ask: Ask) -> Reply:
+    """The reply with the calls that its text holds; a reply that was cut off is left as it is."""
+    if reply.finish_reason == "length":
+        return reply
+    content, calls = _calls(reply.content, ask)
+    return replace(reply, content=content, tool_calls=calls)
+
+
+def _calls(text: str, ask: Ask) -> tuple[str, tuple[ToolCall, ...]]:
     """The calls in an answer, and the text that is none.
 
     An answer that is no JSON object, or names none of the functions, is all text.
@@ -114,7 +123,7 @@ def _items(value: object) -> list[object]:
     return value if isinstance(value, list) else [value] if value is not None else []
 
 
-def _role(message: Message) -> str:
+def _role(message: Message) -> Role:
     return "user" if message.role == "tool" else message.role
 
 

@@ -8,7 +8,7 @@ What is instructor's: the client (``from_provider``, with the SDK's retries off)
 handler, whose one text for all calls is replaced by each call's own).
 
 What is ours: everything whose loss could not be seen from instructor's return values. The SDK is called for raw
-responses, and :mod:`extractor.dialects.tools` reads every call in them. :mod:`extractor.models.transport` is the only
+responses, and :mod:`extractor.models.chat` reads every call in them. :mod:`extractor.models.transport` is the only
 retry layer. Our offers are JSON schemas already, so the request handler is given a stand-in class that hands out the
 schema as it is; its ``tool_choice``, which would force one function of several, is not used; ``strict`` is set here,
 for those schemas alone that a provider's constrained decoding can take.
@@ -26,9 +26,9 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from extractor.dialects import tools as dialect
 from extractor.errors import ConfigurationError
 from extractor.messages import Ask, FinishReason, Offer, Reply, ToolResult, Unanswered, UnansweredKind, Usage
+from extractor.models import chat
 from extractor.models.transport import Pace, Patience, Trouble, persist, retry_after
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class HostedModel:
     @property
     def identity(self) -> str:
         """Provider, model, host and dialect: what a request key needs to tell this model from others. Never the key."""
-        return f"{self.name}@{self._host}#{dialect.NAME}"
+        return f"{self.name}@{self._host}#tools"
 
     def prepare(self) -> None:
         """Check what can be checked without a request, and import what asking needs.
@@ -99,7 +99,7 @@ class HostedModel:
             client = await self._client()
         except ConfigurationError as error:
             return Unanswered("unauthorized", str(error), self.name)
-        messages, tools = dialect.word(ask, _shapes())
+        messages, tools = chat.word(ask, _shapes())
         request: dict[str, Any] = {"model": self._wire_name, "messages": messages}
         if tools:
             request |= {"tools": tools, "tool_choice": "required"}
@@ -179,7 +179,7 @@ class HostedModel:
             return Unanswered("refused", f"the content filter of {self._host} stopped the answer", self.name, usage)
         if not isinstance(message, dict):
             return Trouble("unavailable", f"{self._host} answered 200 without a choice")
-        spoken = dialect.read(message)
+        spoken = chat.read(message)
         if spoken.refusal and not spoken.tool_calls:
             return Unanswered("refused", f"{self.name} declined to answer", self.name, usage)
         reason: FinishReason = "length" if finish == "length" else "stop"
@@ -198,14 +198,14 @@ class _InstructorShapes:
         self._handlers = mode_registry.get_handlers(Provider.OPENAI, Mode.TOOLS)
         self._payload = lru_cache(maxsize=128)(self._build)
 
-    def offered(self, offers: Sequence[Offer]) -> list[dialect.Wire]:
+    def offered(self, offers: Sequence[Offer]) -> list[chat.Wire]:
         """The payload of these offers, from the cache when they were offered before."""
         key = tuple(
             (offer.name, offer.description, json.dumps(dict(offer.parameters)), offer.strict) for offer in offers
         )
         return self._payload(key)
 
-    def answered(self, turn: dialect.Wire, results: Sequence[ToolResult]) -> list[dialect.Wire]:
+    def answered(self, turn: chat.Wire, results: Sequence[ToolResult]) -> list[chat.Wire]:
         """The turn and the results of its calls, each under the id of its call."""
         from openai.types.chat import ChatCompletion
 
@@ -217,14 +217,14 @@ class _InstructorShapes:
         texts = {result.call_id: result.content for result in results}
         return [shaped[0], *({**answer, "content": texts.get(answer["tool_call_id"], "")} for answer in shaped[1:])]
 
-    def _build(self, offers: tuple[tuple[str, str, str, bool], ...]) -> list[dialect.Wire]:
-        payload: list[dialect.Wire] = []
+    def _build(self, offers: tuple[tuple[str, str, str, bool], ...]) -> list[chat.Wire]:
+        payload: list[chat.Wire] = []
         for name, description, text, strict in offers:
             parameters = json.loads(text)
             schema = {**parameters, "title": name, "description": description}
             _, request = self._handlers.request_handler(_stand_in(schema), {"messages": []})
             payload.extend(request["tools"])
-            if strict and dialect.takes_strict(parameters):
+            if strict and chat.takes_strict(parameters):
                 payload[-1]["function"]["strict"] = True
         return payload
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from extractor.dialects import json_schema
 from extractor.errors import ConfigurationError
-from extractor.messages import Ask, Reply, Unanswered, Usage
+from extractor.messages import Ask, FinishReason, Reply, Unanswered, Usage
 from extractor.models import weights
 from extractor.models.catalogue import entry
 from extractor.models.local_process import CONTEXT, Server, server_for
@@ -90,13 +90,13 @@ class LocalModel:
 
     async def ask(self, ask: Ask) -> Reply | Unanswered:
         """Put a question to the server of this model."""
-        messages, schema = json_schema.word(ask)
+        worded = json_schema.word(ask)
         payload = {
-            "messages": [{**message, "content": _plain(message["content"])} for message in messages],
+            "messages": [{"role": one.role, "content": _plain(one.content)} for one in worded.messages],
             "temperature": ask.sampling.temperature,
             "max_tokens": max(1, min(ask.sampling.max_tokens // 2, LONGEST_ANSWER)),
             "seed": ask.sampling.sample,
-            "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
+            "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": worded.schema}},
         }
         for _ in range(2):  # a server that died is started once more
             server = await asyncio.to_thread(self._server)
@@ -147,10 +147,8 @@ class LocalModel:
         usage = Usage(used.get("prompt_tokens", 0), used.get("completion_tokens", 0), cached)
         choice = body["choices"][0]
         text = choice["message"].get("content") or ""
-        if choice.get("finish_reason") == "length":
-            return Reply(text, (), "length", usage, self.name)
-        content, calls = json_schema.read(text, ask)
-        return Reply(content, calls, "stop", usage, self.name)
+        reason: FinishReason = "length" if choice.get("finish_reason") == "length" else "stop"
+        return json_schema.read(Reply(text, (), reason, usage, self.name), ask)
 
     def _refusal(self, status: int, body: dict[str, Any]) -> Unanswered:
         """A question that is too long is about one document, a schema about all; anything else is about the server."""

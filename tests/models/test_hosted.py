@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stub_server import Answer, StubServer, completion, error, in_turn
 
-from extractor.dialects import tools
 from extractor.messages import Ask, Message, Offer, Reply, Sampling, ToolCall, ToolResult, Unanswered, Usage
-from extractor.models import hosted
+from extractor.models import chat, hosted
 from extractor.models.hosted import HostedModel, judge
 from extractor.models.transport import Patience
 
@@ -358,8 +357,8 @@ def test_instructors_shapes_are_the_dialects() -> None:
     calls = (ToolCall("a", "create_invoice", "{}"), ToolCall("b", "create_receipt", None))
     results = (ToolResult("a", "create_invoice", "one"), ToolResult("b", "create_receipt", "two"))
     ask = Ask((*ASK.messages, Message("assistant", "x", calls), Message("tool", tool_results=results)), OFFERS)
-    messages, payload = tools.word(ask, hosted._shapes())
-    own_messages, own_payload = tools.word(ask)
+    messages, payload = chat.word(ask, hosted._shapes())
+    own_messages, own_payload = chat.word(ask)
     assert messages == own_messages
     for tool in own_payload:
         tool["function"]["parameters"]["required"].sort()

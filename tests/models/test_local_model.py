@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -51,10 +50,12 @@ def test_an_answer_is_held_to_the_schema_and_counted(small: LocalModel, monkeypa
     offer = Offer("create_note", "Record a note.", {**OFFER.parameters, "properties": closed})
     wording = json_schema.word
 
-    def word_for_one(question: Ask) -> tuple[list[dict[str, str]], dict[str, Any]]:
-        messages, schema = wording(question)
-        schema["properties"]["create_note"].update(minItems=1, maxItems=1)  # so small a model never ends a list itself
-        return messages, schema
+    def word_for_one(question: Ask) -> Ask:
+        worded = wording(question)
+        assert worded.schema is not None
+        # so small a model never ends a list itself
+        worded.schema["properties"]["create_note"].update(minItems=1, maxItems=1)
+        return worded
 
     monkeypatch.setattr(json_schema, "word", word_for_one)
     question = Ask(prompts.opening("The fair was in Ghent in 1913."), (offer,), sampling=Sampling(max_tokens=120))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from extractor.dialects import tools
 from extractor.messages import Ask, Message, Offer, ToolCall, ToolResult
+from extractor.models import chat
 
 SCHEMA = {
     "type": "object",
@@ -34,7 +34,7 @@ def test_history_is_sent_as_strict_servers_take_it() -> None:
         ToolCall("c", "ok", "\ud800"),
     )
     results = tuple(ToolResult(call.id, call.name, "no \udfff") for call in calls)
-    messages, _ = tools.word(Ask((Message("assistant", "", calls), Message("tool", tool_results=results))))
+    messages, _ = chat.word(Ask((Message("assistant", "", calls), Message("tool", tool_results=results))))
     turn, *answers = messages
     json.dumps(messages, ensure_ascii=False).encode()
     assert [call["function"]["name"] for call in turn["tool_calls"]] == ["functions_create_invoice", "unnamed", "ok"]
@@ -58,15 +58,15 @@ def test_history_is_sent_as_strict_servers_take_it() -> None:
 )
 def test_calls_are_read_in_every_shape(message: dict[str, Any], calls: list[tuple[str, str, Any]]) -> None:
     """Calls come as objects, without ids or arguments, custom or in the old shape: all are read, with its own id."""
-    assert [(call.id, call.name, call.arguments) for call in tools.read(message).tool_calls] == calls
+    assert [(call.id, call.name, call.arguments) for call in chat.read(message).tool_calls] == calls
 
 
 def test_strict_is_for_closed_schemas() -> None:
     """A schema is fit for constrained decoding when every object in it is closed and requires all of its fields."""
-    assert tools.takes_strict(SCHEMA)
+    assert chat.takes_strict(SCHEMA)
     line = {"type": "object", "properties": {"text": {}}, "required": [], "additionalProperties": False}
-    assert not tools.takes_strict({**SCHEMA, "$defs": {"Line": line}})
-    assert not tools.takes_strict({"anyOf": [{"type": "null"}, {"type": "object"}]})
-    assert tools.takes_strict({"anyOf": [{"type": "null"}, {"type": "string"}]})
-    _, payload = tools.word(Ask((), (Offer("f", "d", {**SCHEMA, "required": []}, strict=True),)))
+    assert not chat.takes_strict({**SCHEMA, "$defs": {"Line": line}})
+    assert not chat.takes_strict({"anyOf": [{"type": "null"}, {"type": "object"}]})
+    assert chat.takes_strict({"anyOf": [{"type": "null"}, {"type": "string"}]})
+    _, payload = chat.word(Ask((), (Offer("f", "d", {**SCHEMA, "required": []}, strict=True),)))
     assert "strict" not in payload[0]["function"]

@@ -1,4 +1,4 @@
-"""The tool-call dialect: an ask in the shape of OpenAI's chat completions, and a reply read from it.
+"""OpenAI's chat completions: an ask in their shape, and a reply read from it.
 
 Pure functions, no SDK. :func:`word` turns an :class:`~extractor.messages.Ask` into messages and tools, :func:`read`
 turns the message of a reply into text and calls. Every call is read, whatever its name, with its arguments untouched.
@@ -21,9 +21,6 @@ from extractor.messages import Ask, Message, Offer, ToolCall, ToolResult
 
 Wire = dict[str, Any]
 """One JSON object as it goes over the wire."""
-
-NAME = "tools"
-"""The dialect's name; it is part of a model's identity."""
 
 _LONGEST_ID = 40
 _LONGEST_NAME = 64
@@ -215,4 +212,4 @@ def _str(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-__all__ = ["NAME", "ChatShapes", "Shapes", "Spoken", "read", "takes_strict", "word"]
+__all__ = ["ChatShapes", "Shapes", "Spoken", "read", "takes_strict", "word"]

@@ -13,11 +13,19 @@ from typing import Any
 
 from extractor.errors import ConfigurationError
 
+HOSTED = (
+    "openai", "openai-responses", "azure", "anthropic", "google", "bedrock", "mistral", "groq", "together", "fireworks",
+    "deepseek", "openrouter", "xai", "ollama", "vllm", "lmstudio", "llamacpp",
+)  # fmt: skip
+
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "extractor.models": {
         "local": "extractor.models.local:model",
-        "openai": "extractor.models.hosted:model",
         "scripted": "extractor.testing:model",
+        **{name: f"extractor.models.providers:FACTORIES.{name}" for name in HOSTED},
+    },
+    "extractor.dialects": {
+        name: f"extractor.dialects.{name}" for name in ("tools", "json_schema", "json", "react", "xml")
     },
     "extractor.loaders": {
         "text": "extractor.documents.text:load",
@@ -57,8 +65,8 @@ def attribute(reference: str) -> Any:
         raise
     for part in filter(None, path.split(".")):
         try:
-            found = getattr(found, part)
-        except AttributeError:
+            found = found[part] if isinstance(found, Mapping) else getattr(found, part)
+        except (AttributeError, KeyError):
             raise ConfigurationError(f"module {module_name!r} has no {path!r}") from None
     return found
 

@@ -12,7 +12,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from extractor import plugins
+from extractor.errors import ConfigurationError
 from extractor.messages import Ask, Reply
+
+GROUP = "extractor.dialects"
 
 
 class Dialect(Protocol):
@@ -31,3 +35,15 @@ class Dialect(Protocol):
         :param ask: the loop's own, before it was worded.
         """
         ...
+
+
+def named(name: str) -> Dialect:
+    """The dialect of that name.
+
+    :raises ConfigurationError: when there is none, with the nearest one that is.
+    """
+    known = plugins.declared(GROUP)
+    if name not in known:
+        raise ConfigurationError(f"there is no dialect {name!r}", hint=plugins.suggestion(name, known))
+    found: Dialect = plugins.load(GROUP, name)
+    return found

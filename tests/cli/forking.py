@@ -20,10 +20,10 @@ def main() -> None:
     import extractor.cli.running
     import extractor.cli.weights
     import extractor.store.store  # noqa: F401 - all of them for the children
-    from extractor.models.hosted import KEY, model
+    from extractor.models.providers import FACTORIES
 
-    os.environ[KEY] = "sk-none"
-    model("none").prepare()  # imports the SDKs, and connects to nobody
+    os.environ["OPENAI_API_KEY"] = "sk-none"
+    FACTORIES["openai"]("none").prepare()  # imports the SDKs, and connects to nobody
 
     for line in sys.stdin:
         child = os.fork()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extractor.messages import Ask, Message, Offer, ToolCall, ToolResult
-from extractor.models import chat
+from extractor.models.wires import chat_shapes as chat
 
 SCHEMA = {
     "type": "object",

@@ -1,9 +1,8 @@
-"""The real SDK, through instructor's client, against a stub on the loopback."""
+"""Chat completions against a stub on the loopback: by the lean client, and by the real SDK through instructor's."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,9 +13,14 @@ from hypothesis import strategies as st
 from stub_server import Answer, StubServer, completion, error, in_turn
 
 from extractor.messages import Ask, Message, Offer, Reply, Sampling, ToolCall, ToolResult, Unanswered, Usage
-from extractor.models import chat, hosted
-from extractor.models.hosted import HostedModel, judge
+from extractor.models.hosted import HostedModel
+from extractor.models.judging import Asked, judge
+from extractor.models.providers import PROVIDERS
+from extractor.models.settings import Settings
 from extractor.models.transport import Patience
+from extractor.models.wires import Sent
+from extractor.models.wires import chat_shapes as chat
+from extractor.models.wires.shapes import chat_shapes_of_instructor
 
 KEY = "sk-secret-0123456789"
 SECRET = "the-document-says-4711"
@@ -41,6 +45,7 @@ OFFERS = (
 ASK = Ask((Message("system", "Read."), Message("user", SECRET)), OFFERS)
 QUICK = Patience(first=0.001, longest=0.002)
 Serve = Callable[..., StubServer]
+TRANSPORT = {"transport": "lean"}
 
 
 @pytest.fixture(autouse=True)
@@ -51,9 +56,10 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Start a stub that answers in turn, and point the environment at it."""
+@pytest.fixture(params=["lean", "sdk"])
+def serve(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Serve]:
+    """Start a stub that answers in turn, and point the environment at it; each test runs with both transports."""
+    monkeypatch.setitem(TRANSPORT, "transport", request.param)
     running: list[StubServer] = []
 
     def start(*answers: Answer, by: Callable[[dict[str, Any]], Answer] | None = None) -> StubServer:
@@ -67,8 +73,12 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
         server.__exit__(None, None, None)
 
 
+def hosted(patience: Patience = QUICK, timeout: float = 20.0, name: str = "gpt-test") -> HostedModel:
+    return HostedModel(PROVIDERS["openai"], name, Settings(timeout=timeout, **TRANSPORT), patience=patience)
+
+
 def put(ask: Ask = ASK, patience: Patience = QUICK, timeout: float = 20.0) -> Reply | Unanswered:
-    return asyncio.run(HostedModel("gpt-test", patience=patience, timeout=timeout).ask(ask))
+    return asyncio.run(hosted(patience, timeout).ask(ask))
 
 
 def unanswered(ask: Ask = ASK, patience: Patience = QUICK, timeout: float = 20.0) -> Unanswered:
@@ -258,7 +268,7 @@ def test_a_parameter_that_a_model_refuses_is_changed_once_and_remembered(serve: 
         return completion("here")
 
     server = serve(by=fussy)
-    reasoning = HostedModel("o-test", patience=QUICK)
+    reasoning = hosted(QUICK, name="o-test")
     assert isinstance(asyncio.run(reasoning.ask(ASK)), Reply)
     assert isinstance(asyncio.run(reasoning.ask(ASK)), Reply)
     assert len(server.requests) == 4
@@ -269,7 +279,7 @@ def test_a_parameter_that_a_model_refuses_is_changed_once_and_remembered(serve: 
 def test_one_model_serves_one_loop_after_another(serve: Serve) -> None:
     """Four asyncio.run in a row with one model all have their reply, and leave no connection open."""
     serve(completion("here"))
-    known = HostedModel("gpt-test", patience=Patience(tries=1))
+    known = hosted(Patience(tries=1), name="gpt-test")
     assert all(isinstance(asyncio.run(known.ask(ASK)), Reply) for _ in range(4))
     assert not known._clients
 
@@ -277,7 +287,7 @@ def test_one_model_serves_one_loop_after_another(serve: Serve) -> None:
 def test_one_model_serves_loops_side_by_side(serve: Serve) -> None:
     """While one loop has its connections open, a loop in another thread has its reply over a client of its own."""
     serve(completion("here"))
-    known = HostedModel("gpt-test", patience=Patience(tries=1))
+    known = hosted(Patience(tries=1), name="gpt-test")
 
     async def ask() -> object:
         assert isinstance(await known.ask(ASK), Reply)
@@ -293,7 +303,7 @@ def test_one_model_serves_loops_side_by_side(serve: Serve) -> None:
 def test_connections_are_shared_and_can_be_closed(serve: Serve) -> None:
     """Within a loop there is one client; aclose closes it, may be called twice, and asking goes on after it."""
     serve(completion("here"))
-    known = HostedModel("gpt-test", patience=Patience(tries=1))
+    known = hosted(Patience(tries=1), name="gpt-test")
 
     async def main() -> None:
         await known.aclose()
@@ -314,7 +324,7 @@ def test_sixty_four_at_a_time(serve: Serve) -> None:
         return completion(body["messages"][0]["content"], latency=0.5)
 
     server = serve(by=echo)
-    known = HostedModel("gpt-test", patience=Patience(tries=1))
+    known = hosted(Patience(tries=1), name="gpt-test")
 
     async def main() -> list[Reply | Unanswered]:
         return await asyncio.gather(*(known.ask(Ask((Message("user", str(n)),))) for n in range(64)))
@@ -329,7 +339,7 @@ def test_cancelling_an_ask_cancels_it(serve: Serve) -> None:
     server = serve(Answer({}, latency=0.5))
 
     async def main() -> None:
-        task = asyncio.create_task(HostedModel("gpt-test").ask(ASK))
+        task = asyncio.create_task(HostedModel(PROVIDERS["openai"], "gpt-test").ask(ASK))
         while not server.requests:
             await asyncio.sleep(0.01)
         task.cancel()
@@ -343,7 +353,7 @@ def test_the_key_shows_nowhere(serve: Serve, caplog: pytest.LogCaptureFixture) -
     """Neither the model, its identity, its state nor any log at the lowest level holds the key."""
     serve(error(500), error(401, message=KEY))
     with caplog.at_level(logging.DEBUG):
-        known = HostedModel("gpt-test", patience=QUICK)
+        known = hosted(QUICK, name="gpt-test")
         known.prepare()
         answer = asyncio.run(known.ask(ASK))
     assert isinstance(answer, Unanswered)
@@ -357,17 +367,20 @@ def test_instructors_shapes_are_the_dialects() -> None:
     calls = (ToolCall("a", "create_invoice", "{}"), ToolCall("b", "create_receipt", None))
     results = (ToolResult("a", "create_invoice", "one"), ToolResult("b", "create_receipt", "two"))
     ask = Ask((*ASK.messages, Message("assistant", "x", calls), Message("tool", tool_results=results)), OFFERS)
-    messages, payload = chat.word(ask, hosted._shapes())
+    messages, payload = chat.word(ask, chat_shapes_of_instructor())
     own_messages, own_payload = chat.word(ask)
     assert messages == own_messages
     for tool in own_payload:
-        tool["function"]["parameters"]["required"].sort()
+        tool["function"]["parameters"] = {
+            **tool["function"]["parameters"],
+            "required": sorted(tool["function"]["parameters"]["required"]),
+        }
     assert payload == own_payload
 
 
 def test_a_payload_is_made_once() -> None:
     """Equal offers share one payload; other offers have another."""
-    shapes = hosted._shapes()
+    shapes = chat_shapes_of_instructor()
     again = tuple(Offer(offer.name, offer.description, dict(offer.parameters), offer.strict) for offer in OFFERS)
     assert shapes.offered(OFFERS) is shapes.offered(again)
     assert shapes.offered(OFFERS[:1]) is not shapes.offered(OFFERS)
@@ -391,8 +404,8 @@ JSON = st.recursive(
 @settings(max_examples=150, deadline=None)
 def test_any_json_is_read_to_a_value(body: Any, status: int) -> None:
     """Whatever JSON a server answers with, and whatever its status, what comes out is a value."""
-    known = HostedModel("gpt-test")
+    known = HostedModel(PROVIDERS["openai"], "gpt-test")
     for read in (body, {"choices": [{"message": body}]}, {"choices": [body], "usage": body}):
-        found = known._read(json.dumps(read).encode(), {})
+        found = known._read(Sent(200, {}, b""), read)
         assert isinstance(found, Reply) or found.cause
-    assert "\n" not in judge(status, body, {}, host="host", name="name").cause
+    assert "\n" not in judge(status, body, {}, Asked("host", "name", "KEY", "ADDRESS")).cause

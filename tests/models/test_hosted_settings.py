@@ -10,7 +10,9 @@ import pytest
 
 from extractor.errors import ConfigurationError
 from extractor.messages import Ask, Message, Unanswered
-from extractor.models.hosted import model
+from extractor.models.providers import FACTORIES
+
+model = FACTORIES["openai"]
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +61,7 @@ def test_identity_tells_models_and_hosts_apart(monkeypatch: pytest.MonkeyPatch) 
 def test_importing_the_adapter_imports_no_sdk() -> None:
     """The SDK and instructor wait for their first use."""
     code = (
-        "import sys, extractor.models.hosted as h; m = h.model('x'); m.identity;"
+        "import sys, extractor.models.providers as p; m = p.FACTORIES['openai']('x'); m.identity;"
         "print([n for n in ('openai', 'instructor', 'pydantic') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,6 +10,7 @@ arguments that are no JSON object are wrapped in one, and halves of surrogate pa
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -17,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from extractor.messages import Ask, Message, Offer, ToolCall, ToolResult
+from extractor.messages import Ask, Image, Message, Offer, ToolCall, ToolResult
 
 Wire = dict[str, Any]
 """One JSON object as it goes over the wire."""
@@ -72,7 +73,7 @@ def word(ask: Ask, shapes: Shapes | None = None) -> tuple[list[Wire], list[Wire]
     known = frozenset(offer.name for offer in ask.offers)
     messages: list[Wire] = []
     for message in ask.messages:
-        results = tuple(map(_sendable_result, message.tool_results))
+        results = tuple(map(_result, message.tool_results))
         if message.role != "tool":
             messages.append(_turn(message, known))
         elif messages and "tool_calls" in messages[-1]:
@@ -130,8 +131,31 @@ def _function(offer: Offer) -> Wire:
     return function
 
 
+def response_format(schema: Mapping[str, Any], *, strict: bool) -> Wire:
+    """The answer's text held to a JSON schema."""
+    answer: Wire = {"name": "answer", "schema": dict(schema)}
+    return {
+        "type": "json_schema",
+        "json_schema": answer | ({"strict": True} if strict and takes_strict(schema) else {}),
+    }
+
+
+def without_strict(tools: Sequence[Wire]) -> list[Wire]:
+    """The tools for a provider that does not know ``strict``."""
+    plain = [{key: value for key, value in tool["function"].items() if key != "strict"} for tool in tools]
+    return [{**tool, "function": function} for tool, function in zip(tools, plain, strict=True)]
+
+
+def data_url(image: Image) -> str:
+    """A picture as an address that holds it."""
+    return f"data:{image.media_type};base64,{base64.b64encode(image.data).decode('ascii')}"
+
+
 def _turn(message: Message, known: frozenset[str]) -> Wire:
-    turn: Wire = {"role": message.role, "content": _sendable(message.content)}
+    turn: Wire = {"role": message.role, "content": sendable(message.content)}
+    if message.images:
+        seen = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in message.images]
+        turn["content"] = [*seen, {"type": "text", "text": turn["content"]}]
     if message.tool_calls:
         turn["tool_calls"] = [_call(call, known) for call in message.tool_calls]
     return turn
@@ -139,7 +163,7 @@ def _turn(message: Message, known: frozenset[str]) -> Wire:
 
 def _call(call: ToolCall, known: frozenset[str]) -> Wire:
     name = call.name if call.name in known else _FOREIGN.sub("_", call.name)[:_LONGEST_NAME] or "unnamed"
-    function = {"name": name, "arguments": _sendable(_arguments(call.arguments))}
+    function = {"name": name, "arguments": sendable(_arguments(call.arguments))}
     return {"id": _wire_id(call.id), "type": "function", "function": function}
 
 
@@ -148,8 +172,8 @@ def _answer(result: ToolResult, names: Mapping[str, str]) -> Wire:
     return {"role": "tool", "tool_call_id": result.call_id, "name": name, "content": result.content}
 
 
-def _sendable_result(result: ToolResult) -> ToolResult:
-    return ToolResult(_wire_id(result.call_id), result.name, _sendable(result.content), result.verdict)
+def _result(result: ToolResult) -> ToolResult:
+    return ToolResult(_wire_id(result.call_id), result.name, sendable(result.content), result.verdict)
 
 
 def _arguments(arguments: str | Mapping[str, Any] | None) -> str:
@@ -167,11 +191,11 @@ def _arguments(arguments: str | Mapping[str, Any] | None) -> str:
 
 def _wire_id(call_id: str) -> str:
     """A call's id within the length that the strictest provider allows: a conversation may move between providers."""
-    call_id = _sendable(call_id)
+    call_id = sendable(call_id)
     return call_id if len(call_id) <= _LONGEST_ID else "call_" + hashlib.sha256(call_id.encode()).hexdigest()[:32]
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
     """The text without halves of surrogate pairs, which a JSON reply can hold but UTF-8 cannot."""
     try:
         text.encode()
@@ -212,4 +236,16 @@ def _str(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-__all__ = ["ChatShapes", "Shapes", "Spoken", "read", "takes_strict", "word"]
+__all__ = [
+    "ChatShapes",
+    "Shapes",
+    "Spoken",
+    "Wire",
+    "data_url",
+    "read",
+    "response_format",
+    "sendable",
+    "takes_strict",
+    "without_strict",
+    "word",
+]

@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import replace
 
 from extractor.attempts import NextModel, Plan, Policy, next_step, reask
-from extractor.conversation import Conversation, Rules, after_reply, after_silence, sort_calls
+from extractor.conversation import Conversation, Merged, Rules, after_reply, after_silence, sort_calls, with_own_ids
 from extractor.messages import NOTHING_TO_EXTRACT, Ask, Calls, Message, Offer, Reply, Sampling, ToolResult, Unanswered
 from extractor.outcome import Outcome
 from extractor.verdicts import conclude
@@ -34,9 +34,9 @@ def opening(
     sampling: Sampling | None = None,
 ) -> Conversation:
     """The conversation before the first ask; ``nothing_to_extract`` is offered beside the functions."""
-    return Conversation(
-        tuple(messages), (*offers, NOTHING_TO_EXTRACT), rules or Rules(), sampling=sampling or Sampling()
-    )
+    first = tuple(messages)
+    offered = (*offers, NOTHING_TO_EXTRACT)
+    return Conversation(first, offered, rules or Rules(), sampling or Sampling(), opened=len(first))
 
 
 def until_success(state: Conversation, policy: Policy = reask) -> Flow:
@@ -58,9 +58,11 @@ def until_success(state: Conversation, policy: Policy = reask) -> Flow:
             state = after_silence(state, answer)
             continue
         reply = step.merge(answer)
+        merged = None if reply is answer else Merged(answer, step.kind, step.question)
+        reply = reply if merged is None else with_own_ids(state, reply)
         calls = sort_calls(state, reply)
         results = (yield from _perform(calls.as_effect(state))) if calls.to_run else ()
-        state = after_reply(state, reply, calls, calls.in_order(results))
+        state = after_reply(state, reply, calls, calls.in_order(results), merged)
     return conclude(state)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -238,6 +239,40 @@ def _describes(value: object, schema: Any, root: Schema) -> bool:
     return value.get("type") in tuple(_TYPES) or any(isinstance(value.get(key), list) for key in ("anyOf", "enum"))
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What alternatives say about a text: anything goes, the members of a closed choice, null, text that is free."""
+
+    options: tuple[Schema, ...]
+    anything: bool
+    members: list[Any]
+    nullable: bool
+    text: bool
+    free_text: bool
+
+
+_WANTED: dict[int, _Wanted] = {}
+_MOST_WANTED = 4096
+
+
+def _wanted(options: tuple[Schema, ...]) -> _Wanted:
+    """What alternatives say, found out once for each tuple of them (which is held, so that its identity is its own)."""
+    known = _WANTED.get(id(options))
+    if known is None:
+        if len(_WANTED) >= _MOST_WANTED:
+            _WANTED.clear()
+        kinds = [(kind_of(option), bool(_members(option)), "format" in option) for option in options]
+        known = _WANTED[id(options)] = _Wanted(
+            options,
+            anything=any(kind == "" and not closed for kind, closed, _ in kinds),
+            members=[member for option in options for member in _members(option)],
+            nullable=_is_nullable(options),
+            text=any(kind == "string" for kind, _, _ in kinds),
+            free_text=any(kind == "string" and not closed and not form for kind, closed, form in kinds),
+        )
+    return known
+
+
 class _Walk:
     """One walk over arguments and their schema; collects remarks."""
 
@@ -281,19 +316,16 @@ class _Walk:
             self.remarks.append(f"{path[:100]}: NUL bytes were removed" if path else "NUL bytes were removed")
         return text.replace("\0", "")
 
-    def _string(self, given: str, options: Sequence[Schema], path: str) -> Any:
-        members = [member for option in options for member in _members(option)]
-        if any(kind_of(option) == "" and not _members(option) for option in options) or given in members:
+    def _string(self, given: str, options: tuple[Schema, ...], path: str) -> Any:
+        wanted = _wanted(options)
+        if wanted.anything or given in wanted.members:
             return given
-        alike = {member for member in members if isinstance(member, str) and _same(member, given)}
+        alike = {member for member in wanted.members if isinstance(member, str) and _same(member, given)}
         if len(alike) == 1:
             return alike.pop()
-        is_free = any(kind_of(o) == "string" and not _members(o) and "format" not in o for o in options)
-        if _is_nullable(options) and nullish(given) and not (is_free and self._is_printed(given)):
+        if wanted.nullable and nullish(given) and not (wanted.free_text and self._is_printed(given)):
             return None
-        if any(kind_of(option) == "string" for option in options):
-            return given
-        return self._container(given, options, path)
+        return given if wanted.text else self._container(given, options, path)
 
     def _is_printed(self, literal: str) -> bool:
         if literal not in self._printed:

@@ -49,7 +49,8 @@ def as_text(problems: Iterable[Problem]) -> str:
 
 def clean(text: str) -> str:
     """The text without what cannot be sent or stored: NUL, and halves of surrogate pairs."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+    text = text.replace("\0", "")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def excerpt(value: object) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -110,11 +111,13 @@ class _Pair:
     score: float
     is_comparable: bool
     """Whether the two fill the same fields, so that the values tell whether they are about one record."""
+    is_more_due: bool
+    """Whether records are due that were in no reply yet."""
 
     @property
     def is_enough(self) -> bool:
         if self.target.is_open:
-            return self.score > 0
+            return self.score >= MOVED if self.is_more_due and self.is_comparable else self.score > 0
         return self.score >= (AMENDMENT if self.position == self.target.position else MOVED)
 
     @property
@@ -124,24 +127,31 @@ class _Pair:
 
 
 def assign(
-    calls: Sequence[tuple[int, str, Arguments | None]], targets: Iterable[Target], known: frozenset[str]
+    calls: Sequence[tuple[int, str, Arguments | None]],
+    targets: Iterable[Target],
+    known: frozenset[str],
+    *,
+    is_more_due: bool = False,
 ) -> dict[int, Target]:
     """Give each call ``(position, function, arguments)`` the target that it is most like, at most one each.
 
     An obligation that is like no call is answered by a call that is like nothing, in order: the model may have
     written it anew. Not so when records stand already and the call fills the same fields with other values: that is
     another record, and the obligation stays open. ``known`` are the names of functions on offer: a call to a name
-    that does not exist and a call to any function may be about the same record.
+    that does not exist and a call to any function may be about the same record. ``is_more_due``: a reply was cut off,
+    and records are to come that nobody knows of; a call then has to be like a rejected record to be about it.
     """
     said_by = [(target, _says(target.arguments)) for target in targets]
-    pairs = [pair for call in calls for pair in _pairs(call, said_by, known)]
+    if not said_by:
+        return {}
+    pairs = [pair for call in calls for pair in _pairs(call, said_by, known, is_more_due)]
     found: dict[int, _Pair] = {}
     taken = {order for order, (target, _) in enumerate(said_by) if target.is_taken}
     for pair in sorted(pairs, key=lambda one: one.rank):
         if pair.is_enough and pair.position not in found and pair.order not in taken:
             found[pair.position] = pair
             taken.add(pair.order)
-    standing = {target.function for target, _ in said_by if not target.is_open}
+    standing = known if is_more_due else {target.function for target, _ in said_by if not target.is_open}
     for pair in sorted(pairs, key=lambda one: (one.position, one.order)):
         if pair.target.is_open and pair.order not in taken and _yields(found.get(pair.position), pair, standing):
             found[pair.position] = pair
@@ -149,7 +159,7 @@ def assign(
     return {position: pair.target for position, pair in found.items()}
 
 
-def _yields(claim: _Pair | None, pair: _Pair, standing: set[str]) -> bool:
+def _yields(claim: _Pair | None, pair: _Pair, standing: AbstractSet[str]) -> bool:
     """Whether a call answers an obligation that is left over, though nothing that it says speaks for it."""
     if claim is None:
         return not pair.is_comparable or pair.target.function not in standing
@@ -157,7 +167,10 @@ def _yields(claim: _Pair | None, pair: _Pair, standing: set[str]) -> bool:
 
 
 def _pairs(
-    call: tuple[int, str, Arguments | None], targets: Sequence[tuple[Target, Says]], known: frozenset[str]
+    call: tuple[int, str, Arguments | None],
+    targets: Sequence[tuple[Target, Says]],
+    known: frozenset[str],
+    is_more_due: bool,
 ) -> Iterator[_Pair]:
     position, name, arguments = call
     fitting = [(order, *one) for order, one in enumerate(targets) if _fits(name, one[0], known)]
@@ -167,7 +180,8 @@ def _pairs(
     for order, target, says in fitting:
         told = says - common
         score = likeness(sent, told) if arguments is not None and target.arguments is not None else 0.0
-        yield _Pair(position, order, target, score, len(_fields(sent) & _fields(told, target.at_fault)) > 1)
+        is_comparable = len(_fields(sent) & _fields(told, target.at_fault)) > 1
+        yield _Pair(position, order, target, score, is_comparable, is_more_due)
 
 
 def _fits(name: str, target: Target, known: frozenset[str]) -> bool:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from extractor.errors import OutcomeError
-from extractor.messages import Message, Reply, ToolResult, Unanswered, Usage
+from extractor.messages import Message, Reply, ToolCall, ToolResult, Unanswered, Usage
 
 
 class Status(StrEnum):
@@ -41,13 +41,29 @@ class Status(StrEnum):
 class Attempt:
     """One question put to a model, with what it answered and what became of each call.
 
-    ``fault`` is what was wrong with the answer as a whole: it was cut off, or called no function.
+    ``fault`` is what was wrong with the answer as a whole: it was cut off, or called no function. Where a policy asked
+    for less than the whole, ``kind`` is its name and ``merged`` what it made of the answer: the full calls, which were
+    run, and to which ``results`` belong. ``is_repeat``: the answer says only what the one before it said.
     """
 
     rank: int
     answer: Reply | Unanswered
     results: tuple[ToolResult, ...] = ()
     fault: str = ""
+    kind: str = "reask"
+    merged: Reply | None = None
+    is_repeat: bool = False
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether what was run is not the answer itself but what a policy made of it."""
+        return self.merged is not None
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls that ``results`` belong to."""
+        reply = self.answer if self.merged is None else self.merged
+        return reply.tool_calls if isinstance(reply, Reply) else ()
 
     @property
     def errors(self) -> tuple[str, ...]:

@@ -222,8 +222,26 @@ def _no_truth_value(value: Any) -> Any:
 # -- as something to walk ----------------------------------------------------------------------------------------------
 
 
+_BRANCHES: dict[tuple[int, int], tuple[Any, Schema, tuple[Schema, ...]]] = {}
+_MOST_BRANCHES = 4096
+
+
 def branches(schema: Any, root: Schema) -> tuple[Schema, ...]:
-    """The alternatives that a schema allows, references followed; one for each JSON type of a list of types."""
+    """The alternatives that a schema allows, references followed; one for each JSON type of a list of types.
+
+    Every call of every document is walked along the same schema objects, so that what was found is kept by identity,
+    together with the objects themselves: no other object can come to have their identity.
+    """
+    key = (id(schema), id(root))
+    known = _BRANCHES.get(key)
+    if known is None:
+        if len(_BRANCHES) >= _MOST_BRANCHES:
+            _BRANCHES.clear()
+        known = _BRANCHES[key] = (schema, root, _branches(schema, root))
+    return known[2]
+
+
+def _branches(schema: Any, root: Schema) -> tuple[Schema, ...]:
     found: list[Schema] = []
     waiting, steps = [schema], 0
     while waiting and steps < 200:
@@ -239,6 +257,22 @@ def branches(schema: Any, root: Schema) -> tuple[Schema, ...]:
         else:
             found.append(node)
     return tuple(found)
+
+
+_PROPERTIES: dict[tuple[int, int], tuple[Any, Schema, dict[str, Any]]] = {}
+
+
+def _properties(schema: Any, root: Schema) -> dict[str, Any]:
+    """The properties that the only alternative that is an object declares; kept as :func:`branches` are."""
+    key = (id(schema), id(root))
+    known = _PROPERTIES.get(key)
+    if known is None:
+        if len(_PROPERTIES) >= _MOST_BRANCHES:
+            _PROPERTIES.clear()
+        others = [branch for branch in branches(schema, root) if kind_of(branch) != "null"]
+        found = others[0].get("properties", {}) if len(others) == 1 and kind_of(others[0]) == "object" else {}
+        known = _PROPERTIES[key] = (schema, root, dict(found))
+    return known[2]
 
 
 def kind_of(branch: Schema) -> str:
@@ -257,6 +291,10 @@ _JSON_TYPES: dict[type, str] = {
 
 def inner(schema: Any, key: str | int, root: Schema) -> Any:
     """The schema of one property or item, or ``None`` where none is declared."""
+    if isinstance(key, str):
+        known = _properties(schema, root).get(key)
+        if known is not None:
+            return known
     for branch in branches(schema, root):
         if isinstance(key, int) or (kind_of(branch) == "array" and key.isdigit()):
             if kind_of(branch) == "array":

@@ -13,7 +13,7 @@ def conclude(state: Conversation) -> Outcome:
     return Outcome(
         status=_status(state),
         results=tuple(one.result for one in state.standing),
-        transcript=state.messages,
+        transcript=state.transcript,
         attempts=state.attempts,
         usage=state.usage,
         flags=state.flags,
@@ -53,9 +53,16 @@ def _error(state: Conversation) -> str:
     causes = [a.answer for a in state.attempts if isinstance(a.answer, Unanswered)]
     lines = [f"{cause.model or 'model'}: {cause.cause}" for cause in reversed(causes)]
     if state.unanswered is None or state.obligations:
-        spent = sum(1 for attempt in state.attempts if not isinstance(attempt.answer, Unanswered))
-        last = [obligation.error for obligation in state.obligations] or [
-            e for a in state.attempts[-1:] for e in a.errors
-        ]
-        lines.insert(0 if state.unanswered is None else len(lines), f"after {spent} attempts: {'; '.join(last)}")
+        lines.insert(0 if state.unanswered is None else len(lines), _spent(state))
     return " ".join("; ".join(lines).split())
+
+
+def _spent(state: Conversation) -> str:
+    """What the attempts ended with."""
+    spent = sum(1 for attempt in state.attempts if not isinstance(attempt.answer, Unanswered))
+    last = [obligation.error for obligation in state.obligations]
+    last = last or [error for attempt in state.attempts[-1:] for error in attempt.errors]
+    if state.is_cut_off and state.standing:
+        last.append("records may be missing, since an answer was cut off")
+    repeats = ", the last of which repeats the one before" if state.repeats else ""
+    return f"after {spent} attempts{repeats}: {'; '.join(last)}"

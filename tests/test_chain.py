@@ -53,9 +53,9 @@ def test_fails_once_then_ok() -> None:
 def test_always_fails() -> None:
     """With a limit of three there are exactly three asks, and every attempt keeps its error text (row 2)."""
     flow, _ = begin(max_attempts=3)
-    assert isinstance(turn(flow, reply(TWO), "total: first"), Ask)
+    assert isinstance(turn(flow, reply(ONE), "total: first"), Ask)
     assert isinstance(turn(flow, reply(TWO), "total: second"), Ask)
-    outcome = turn(flow, reply(TWO), "total: third\nnet: third")
+    outcome = turn(flow, reply(THREE), "total: third\nnet: third")
     assert outcome.status is Status.EXHAUSTED
     assert [attempt.errors for attempt in outcome.attempts] == [
         ("total: first",),
@@ -105,25 +105,113 @@ def test_no_text_is_no_answer(answer: Reply) -> None:
     assert isinstance(send(flow, answer), Ask)
 
 
-def test_cut_reply_runs_nothing() -> None:
-    """Nothing of a reply that was cut off is run; the model is told, and the cap is doubled once (row 8)."""
+def test_complete_calls_of_a_cut_reply_are_run() -> None:
+    """The complete calls of a cut-off reply are run and kept; the model is told where it stopped (L31, L33)."""
     flow, first = begin(max_attempts=4)
-    ask = send(flow, reply(ONE, TWO, cut=True))
-    assert [one.content.partition(":")[0] for one in ask.messages[-2].tool_results] == ["not run", "not run"]
-    assert "cut off" in ask.messages[-1].content
+    ask = turn(flow, reply(ONE, TWO, ToolCall("c", "create_invoice", '{"number": "3", "da'), cut=True), OK, OK)
+    one, two, broken = ask.messages[-2].tool_results
+    assert (one.verdict, two.verdict, broken.verdict) == (OK, OK, Verdict.REJECTED)
+    assert broken.content == "not run: the answer was cut off before it was complete"
+    assert ask.messages[-1].content == (
+        "Your answer was cut off after 2 records. What was accepted is kept: do not send it again. Go on by calling "
+        "create_invoice, create_note for the records that are still missing, or call nothing_to_extract if there are "
+        "none."
+    )
     assert ask.sampling.max_tokens == 2 * first.sampling.max_tokens
+    outcome = turn(flow, reply(TWO, THREE), OK)
+    assert (outcome.status, len(outcome.attempts)) == (Status.DONE, 2)
+    assert outcome.records == (ONE.arguments, TWO.arguments, THREE.arguments)
+    assert outcome.transcript[-1].tool_results[0].verdict is Verdict.STANDS
+
+
+def test_the_cap_is_doubled_once() -> None:
+    """Where nothing of a cut reply is complete the model is told so, and the cap is doubled only once (row 8)."""
+    flow, first = begin(max_attempts=4)
+    ask = send(flow, reply(text="Invoice 1", cut=True))
+    assert ask.messages[-1].content.startswith("Your answer was cut off before its first record was complete")
     again = send(flow, reply(text="Invoi", cut=True))
-    assert again.messages[-1].content.startswith("Your answer was cut off")
-    assert again.sampling.max_tokens == 2 * first.sampling.max_tokens
+    assert again.sampling.max_tokens == ask.sampling.max_tokens == 2 * first.sampling.max_tokens
     assert turn(flow, reply(ONE), OK).records == (ONE.arguments,)
 
 
+@pytest.mark.parametrize("arguments", ["", None, "{}", '{"number": "3"', "[1]", '{"number": "3"}}'])
+def test_the_last_call_of_a_cut_reply(arguments: Any) -> None:
+    """The last call of a cut reply runs only when its arguments are one whole object that says something."""
+    flow, _ = begin()
+    calls = send(flow, reply(ONE, ToolCall("c", "create_invoice", arguments), cut=True))
+    assert calls.positions == ((0, 1) if arguments == "{}" else (0,))
+
+
 def test_cut_to_the_end() -> None:
-    """Cut replies spend attempts, and the outcome says what was wrong."""
+    """Cut replies spend attempts; records are kept, and the outcome says that others may be missing."""
     flow, _ = begin(max_attempts=1)
-    outcome = send(flow, reply(ONE, cut=True))
-    assert outcome.status is Status.EXHAUSTED
-    assert outcome.error == "after 1 attempts: the answer was cut off before it was complete"
+    outcome = turn(flow, reply(ONE, cut=True), OK)
+    assert (outcome.status, outcome.records) == (Status.EXHAUSTED, (ONE.arguments,))
+    assert outcome.error == (
+        "after 1 attempts: the answer was cut off before it was complete; records may be missing, since an answer was "
+        "cut off"
+    )
+
+
+def test_text_after_a_cut_reply_is_not_the_end() -> None:
+    """After a cut reply nothing is settled by silence: text is none, "there are none left" is said by a call."""
+    flow, _ = begin(max_attempts=4)
+    turn(flow, reply(ONE, cut=True), OK)
+    ask = send(flow, reply(text="That was all."))
+    assert ask.messages[-1].content.startswith("Your answer called no function.")
+    outcome = send(flow, reply(call("nothing_to_extract", reason="that was all")))
+    assert (outcome.status, outcome.records, outcome.error) == (Status.DONE, (ONE.arguments,), "")
+
+
+def test_a_repetition_after_a_cut_reply_is_an_end() -> None:
+    """A whole reply that repeats what stands says that nothing is missing."""
+    flow, _ = begin()
+    turn(flow, reply(ONE, TWO, cut=True), OK, OK)
+    assert send(flow, reply(ONE, TWO)).status is Status.DONE
+
+
+def test_an_answer_that_repeats_ends_the_turn() -> None:
+    """The same answer once more ends the model's turn: with one model the document is exhausted, and says why."""
+    flow, _ = begin(max_attempts=5)
+    turn(flow, reply(ONE, TWO), OK, BAD)
+    calls = send(flow, reply(ONE, TWO))
+    assert calls.is_last
+    outcome = send(flow, results(calls, BAD))
+    assert (outcome.status, outcome.records, len(outcome.attempts)) == (Status.EXHAUSTED, (ONE.arguments,), 2)
+    assert outcome.error == f"after 2 attempts, the last of which repeats the one before: {BAD}"
+
+
+def test_a_repetition_is_put_to_the_next_model() -> None:
+    """Where another model is left it goes on, and a repetition of what the first one said is its own first word."""
+    flow, _ = begin(max_attempts=5, ranks=2)
+    turn(flow, reply(TWO), BAD)
+    calls = send(flow, reply(TWO))
+    assert not calls.is_last
+    assert send(flow, results(calls, BAD)).rank == 1
+    assert turn(flow, reply(TWO), BAD).rank == 1
+    assert turn(flow, reply(TWO_MENDED), OK).status is Status.DONE
+
+
+@pytest.mark.parametrize("second", [reply(ONE, TWO, THREE), reply(THREE), reply(ONE), reply(text="hm")])
+def test_what_is_no_repetition(second: Reply) -> None:
+    """A new record beside the old error, another record, silence about it, text: none of them repeats the answer."""
+    flow, _ = begin(max_attempts=5)
+    turn(flow, reply(ONE, TWO), OK, BAD)
+    effect = send(flow, second)
+    if not isinstance(effect, Ask):
+        effect = send(flow, results(effect, *[BAD] * len(effect.calls)))
+    assert effect.rank == 0
+
+
+def test_silence_that_repeats() -> None:
+    """The same text twice, and the same standing record twice while another is open, are repetitions too."""
+    flow, _ = begin(max_attempts=5)
+    send(flow, reply(text="Here you are"))
+    assert send(flow, reply(text="Here you are")).status is Status.EXHAUSTED
+    flow, _ = begin(max_attempts=5)
+    turn(flow, reply(ONE, TWO), OK, BAD)
+    assert isinstance(send(flow, reply(ONE)), Ask)
+    assert send(flow, reply(ONE)).status is Status.EXHAUSTED
 
 
 @pytest.mark.parametrize("arguments", [None, "", "{}", {}, "null"])
@@ -198,7 +286,7 @@ def test_native_objects_are_never_shown() -> None:
 def test_second_run_counts_anew() -> None:
     """A second run over the same transcript has all of its attempts again (rows 20, 27)."""
     flow, _ = begin(max_attempts=2)
-    turn(flow, reply(TWO), BAD)
+    turn(flow, reply(ONE), BAD)
     outcome = turn(flow, reply(TWO), BAD)
     state = opening((*outcome.transcript, Message("user", "Once more")), (INVOICE,), Rules(max_attempts=2))
     flow = until_success(state)

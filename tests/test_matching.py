@@ -26,10 +26,10 @@ def rejected(
     return Target(name, at, arguments, True, index, at_fault=faults)
 
 
-def about(calls: list[Any], *targets: Target) -> list[str]:
+def about(calls: list[Any], *targets: Target, more: bool = False) -> list[str]:
     """For each call ``name, arguments`` or ``arguments``: ``open 0``, ``stands 1`` or ``new``."""
     named = [one if isinstance(one, tuple) else ("f", one) for one in calls]
-    found = assign([(position, *one) for position, one in enumerate(named)], targets, KNOWN)
+    found = assign([(position, *one) for position, one in enumerate(named)], targets, KNOWN, is_more_due=more)
     return [_word(found.get(position)) for position in range(len(named))]
 
 
@@ -204,6 +204,15 @@ def test_equal_calls_take_equal_obligations_in_order() -> None:
     line = {"text": "Screw", "price": "x"}
     mended = {"text": "Screw", "price": "1"}
     assert about([mended, mended, mended], rejected(0, line), rejected(1, line, at=1)) == ["open 0", "open 1", "new"]
+
+
+def test_a_new_record_after_a_cut_reply() -> None:
+    """After a cut reply new records are due: one that is like the rejected one in its supplier alone is another."""
+    assert about([A], rejected(0, B_BAD)) == ["open 0"]
+    assert about([A], rejected(0, B_BAD), more=True) == ["new"]
+    assert about([A, B], rejected(0, B_BAD), more=True) == ["new", "open 0"]
+    assert about([B], rejected(0, None), more=True) == ["open 0"]
+    assert about([{"item": "tea", "price": "3"}], rejected(0, {"item": "milk", "price": "2"}), more=True) == ["new"]
 
 
 @pytest.mark.parametrize(

@@ -149,11 +149,16 @@ def test_chat_closes_no_obligation() -> None:
     assert "Still to be mended" in outcome.transcript[-1].content
 
 
-def test_cut_reply_leaves_no_obligation() -> None:
-    """A call of a cut reply was never judged: nobody has to mend it."""
-    flow, _ = begin()
-    send(flow, reply(ONE, TWO, cut=True))
-    assert turn(flow, reply(ONE), OK).status is Status.DONE
+def test_a_cut_call_leaves_no_obligation() -> None:
+    """A call that was cut off was never judged: nobody has to mend it. A whole one that is rejected has to be."""
+    flow, _ = begin(max_attempts=4)
+    turn(flow, reply(ONE, ToolCall("b", "create_invoice", '{"number": "2'), cut=True), OK)
+    assert send(flow, reply(ONE)).status is Status.DONE
+    flow, _ = begin(max_attempts=4)
+    turn(flow, reply(TWO, ToolCall("b", "create_invoice", '{"number": "3'), cut=True), BAD)
+    ask = turn(flow, reply(THREE), OK)
+    assert f"Still to be mended: create_invoice (call 1): {BAD}" in ask.messages[-1].content
+    assert turn(flow, reply(TWO_MENDED), OK).status is Status.DONE
 
 
 def test_cut_reply_closes_no_obligation() -> None:

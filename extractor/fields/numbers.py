@@ -8,9 +8,10 @@ mark) has two readings, and only the document can decide between them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal
 
 from extractor.fields.characters import POINT, plain, shown
@@ -72,7 +73,8 @@ def spell_out(text: str) -> str:
     return _NO_PAISE.sub(f"{POINT}00", _NO_CENTS.sub(r"\g<1>00", text))
 
 
-def readings(body: str) -> dict[Mark, Decimal]:
+@lru_cache(maxsize=1024)  # a number is taken apart several times on its way through one document
+def readings(body: str) -> Mapping[Mark, Decimal]:
     """The value of ``body`` (digits and marks alone) under each decimal mark that it can be read with."""
     values = {mark: _read(body, mark) for mark in MARKS}
     return {mark: value for mark, value in values.items() if value is not None}

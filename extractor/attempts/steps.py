@@ -1,9 +1,4 @@
-"""Policies: what the next attempt asks.
-
-A policy is a pure function of the conversation. It answers with a :class:`Plan` (what to ask, and how the reply is
-merged into full calls), :class:`NextModel`, or :class:`Stop`. The loop itself sees to the limits: a policy is asked
-only while the present model has an attempt left.
-"""
+"""What a policy may answer, the simplest policy, and the limits that hold for all of them."""
 
 from __future__ import annotations
 
@@ -21,10 +16,16 @@ def unchanged(reply: Reply) -> Reply:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Ask this; ``merge`` turns the reply into the full calls that are run, keyed and stored. Both are pure."""
+    """Ask this; ``merge`` turns the reply into the full calls that are run, keyed and stored. Both are pure.
+
+    A ``merge`` that can make nothing of a reply returns one without calls. ``kind`` is the policy's name, and
+    ``question`` what the ask says beside the conversation: both are for people who read the transcript.
+    """
 
     ask: Ask
     merge: Callable[[Reply], Reply] = unchanged
+    kind: str = "reask"
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,6 @@ def next_step(state: Conversation, policy: Policy) -> Step:
     """What the policy says, within the limits that hold for every policy."""
     if state.unanswered is not None:
         return Stop() if state.unanswered.is_fatal else NextModel()
-    if state.spent >= state.rules.limits[state.rank]:
+    if state.spent >= state.rules.limits[state.rank] or state.repeats:
         return NextModel()
     return policy(state)

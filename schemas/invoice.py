@@ -65,7 +65,8 @@ class Invoice(InvoiceFields, table=True):
 def create_invoice(draft: InvoiceDraft, context: Context) -> Invoice:
     """Record one invoice or credit note found in the document."""
     wrong = []
-    if context.document is not None and not stands_in(draft.invoice_number, context.document.text):
+    text = context.document.text if context.document is not None else ""
+    if text and not stands_in(draft.invoice_number, text):
         wrong.append(f"invoice_number: {draft.invoice_number} does not stand in the document")
     if abs(draft.net + draft.tax - draft.total) > CENT:
         wrong.append(f"total: {draft.total} is not net {draft.net} + tax {draft.tax}")

@@ -1,153 +1,113 @@
-"""A server on the loopback that speaks OpenAI's wire format and misbehaves on demand.
+"""A server on the loopback that speaks the formats of model providers and misbehaves on demand.
 
 In a test::
 
     with StubServer(lambda body: completion(calls=[("create_invoice", {"total": "1.00"})])) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
 
-``answer`` is called with the parsed body of each request and returns an :class:`Answer`; :func:`in_turn` answers from a
-list. Everything that arrived is in ``server.requests``. As a process of its own, for tests that kill the client::
+``answer`` is called with the parsed body of each request; :func:`in_turn` answers from a list, :func:`by_request` hands
+the whole :class:`Received` over, and one ``Said``, ``Fault`` or ``Answer`` in its place answers everything. A ``Said``
+goes out in the format of the path: OpenAI chat completions (also on Azure's paths) and responses, Anthropic messages,
+Gemini ``generateContent``, Bedrock ``converse``. Everything that arrived is in ``server.requests``. As a process of its
+own, for tests that kill the client and for benchmarks::
 
     python tests/stub_server.py --answer module:function --latency 0.2 --log requests.jsonl
+    python tests/stub_server.py --rate 50 --capacity 50 --retry-after integer --error-share 0.05 --seed 1
 
 It prints its base URL as first line, appends each request to the log, and ends when its standard input closes or it
-is terminated.
+is terminated; when the input closed, its last line is what became of the requests, as JSON.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import importlib
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, TextIO
+
+from stub_answers import HTML, Answer, Fault, Reply, Said, completion, error, first_offer, in_turn
+from stub_behaviour import Behaviour, Decision, Temper
+from stub_connection import Connection
+from stub_received import Received
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the server does about one request.
+class ByRequest:
+    """An answer function that wants the whole request, not only its body."""
 
-    :param body: an object is sent as JSON, text and bytes as they are.
-    :param headers: sent beside the usual ones, and in their place where the names are the same.
-    :param latency: seconds before anything is sent.
-    :param cut: ``"before"`` closes the connection without a byte, ``"midway"`` after half of the body.
-    :param drip: seconds between the single bytes of the body; 0 sends it in one piece.
-    """
-
-    body: Any = None
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    latency: float = 0.0
-    cut: Literal["", "before", "midway"] = ""
-    drip: float = 0.0
+    answer: Callable[[Received], Reply]
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
-    """One request as it arrived; the names of ``headers`` are in lower case."""
-
-    body: dict[str, Any]
-    headers: dict[str, str]
-    path: str
+def by_request(answer: Callable[[Received], Reply]) -> ByRequest:
+    """Answer by the whole request; also a decorator, for functions named by ``--answer``."""
+    return ByRequest(answer)
 
 
-def completion(
-    content: str | None = None,
-    *,
-    calls: Sequence[tuple[str, Any]] = (),
-    finish_reason: str | None = None,
-    refusal: str | None = None,
-    usage: Mapping[str, Any] | None = None,
-    latency: float = 0.0,
-) -> Answer:
-    """A well-formed answer. Arguments of ``calls`` that are not text are written as JSON; ids are ``call_0`` and on."""
-    message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": refusal}
-    if calls:
-        message["tool_calls"] = [
-            {
-                "id": f"call_{position}",
-                "type": "function",
-                "function": {"name": name, "arguments": sent if isinstance(sent, str) else json.dumps(sent)},
-            }
-            for position, (name, sent) in enumerate(calls)
-        ]
-    choice = {"index": 0, "message": message, "finish_reason": finish_reason or ("tool_calls" if calls else "stop")}
-    return Answer(
-        {
-            "id": "chatcmpl-stub",
-            "object": "chat.completion",
-            "created": 0,
-            "model": "stub",
-            "choices": [choice],
-            "usage": dict(usage or {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}),
-        },
-        latency=latency,
-    )
-
-
-def error(
-    status: int,
-    code: str | None = None,
-    *,
-    kind: str | None = None,
-    message: str = "something is wrong",
-    param: str | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> Answer:
-    """An error in OpenAI's shape; ``kind`` is its ``type``."""
-    body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
-    return Answer(body, status=status, headers=dict(headers or {}))
-
-
-def in_turn(*answers: Answer) -> Callable[[dict[str, Any]], Answer]:
-    """Answer the first request with the first answer and so on; the last one stays."""
-    left = list(answers)
-    return lambda _body: left.pop(0) if len(left) > 1 else left[0]
-
-
-def first_offer(body: dict[str, Any]) -> Answer:
-    """Call the first function on offer with no arguments, or say so when nothing is on offer."""
-    tools = body.get("tools") or []
-    return completion(calls=[(tools[0]["function"]["name"], {})]) if tools else completion("nothing is on offer")
+Answering = Callable[[dict[str, Any]], Reply] | ByRequest | Reply
 
 
 class StubServer:
     """A stub in a thread of its own; a context manager.
 
-    :param answer: called with each parsed body, in the server's event loop: it must not block.
+    :param answer: called with each parsed body, in the server's event loop: it must not block. A single answer serves
+        every request, without reading it.
     :param latency: seconds added to every answer.
     :param log: a file to which each request is appended as one line of JSON.
+    :param behaviour: what goes wrong, and how often.
+    :param keep: whether ``requests`` fills; a long benchmark has no use for it.
     :raises Exception: on leaving, the first error that ``answer`` raised, if any.
     """
 
     def __init__(
-        self, answer: Callable[[dict[str, Any]], Answer] = first_offer, *, latency: float = 0.0, log: Path | None = None
+        self,
+        answer: Answering = first_offer,
+        *,
+        latency: float = 0.0,
+        log: Path | None = None,
+        behaviour: Behaviour = Behaviour(),  # noqa: B008 (frozen: one instance may serve every call)
+        keep: bool = True,
     ) -> None:
         self.answer = answer
         self.latency = latency
         self.log = log
+        self.keep = keep
         self.requests: list[Received] = []
         self.peak = 0
         """The most requests that were being answered at one time."""
         self.port = 0
         self._open = 0
+        self._temper = Temper(behaviour, self._usual)
         self._failures: list[Exception] = []
+        self._lines: TextIO | None = None
+        self._connections: set[Connection] = set()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._done: asyncio.Event | None = None
         self._thread = threading.Thread(target=self._run, name="stub-server", daemon=True)
 
     @property
+    def url(self) -> str:
+        """The root, which Anthropic's, Google's, Azure's and Amazon's clients take as their base URL."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
     def base_url(self) -> str:
         """What a client takes as ``OPENAI_BASE_URL``."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self.url}/v1"
+
+    @property
+    def tally(self) -> Counter[str]:
+        """Requests by what became of them: ``answered``, ``bad``, ``limited``, ``invalid``, and troubles by name."""
+        return self._temper.tally
 
     def __enter__(self) -> StubServer:
         self._thread.start()
@@ -170,103 +130,116 @@ class StubServer:
 
     async def _serve(self) -> None:
         self._done = asyncio.Event()
-        server = await asyncio.start_server(self._connection, "127.0.0.1", 0, backlog=256)
+        server = await self._loop.create_server(lambda: Connection(self), "127.0.0.1", 0, backlog=1024)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._done.wait()
         server.close()
+        for connection in list(self._connections):
+            connection.close()
+        await asyncio.sleep(0)  # closed sockets leave the loop in its next turn
+        if self._lines is not None:
+            self._lines.close()
 
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while await self._exchange(reader, writer):
-                pass
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # the client went away, which is its right
-        except asyncio.CancelledError:
-            pass  # the server ends with this connection open
-        finally:
-            writer.close()
-            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
-                await writer.wait_closed()
+    def opened(self, connection: Connection) -> None:
+        """A client came."""
+        self._connections.add(connection)
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Read one request and answer it; whether the connection stays open."""
-        received = await _receive(reader)
-        self._keep(received)
+    def closed(self, connection: Connection) -> None:
+        """A client went."""
+        self._connections.discard(connection)
+
+    def begun(self, received: Received) -> Decision:
+        """Decide about one request; ``ended`` is called when its answer is due or its client gone."""
+        if self.keep:
+            self.requests.append(received)
         self._open += 1
         self.peak = max(self.peak, self._open)
         try:
-            answer = self._decide(received.body)
-            await asyncio.sleep(answer.latency + self.latency)
-        finally:
-            self._open -= 1
-        return await _send(writer, answer)
-
-    def _keep(self, received: Received) -> None:
-        self.requests.append(received)
-        if self.log is not None:
-            with self.log.open("a", encoding="utf-8") as lines:
-                lines.write(json.dumps({"path": received.path, "body": received.body}) + "\n")
-
-    def _decide(self, body: dict[str, Any]) -> Answer:
-        try:
-            return self.answer(body)
+            self._write(received)
+            return self._temper.decide(received, self._loop.time())
         except Exception as failure:  # raised again on leaving the server, where the test sees it
-            self._failures.append(failure)
-            return error(400, "stub_failed")
+            self.failed(failure)
+            return Decision(error(400, "stub_failed"))
+
+    def ended(self) -> None:
+        """One request less is being answered."""
+        self._open -= 1
+
+    def failed(self, problem: Exception) -> None:
+        """Keep an error for whoever leaves the server."""
+        self._failures.append(problem)
+
+    def _write(self, received: Received) -> None:
+        if self.log is None:
+            return
+        if self._lines is None:
+            self._lines = self.log.open("a", encoding="utf-8", buffering=1)
+        self._lines.write(json.dumps({"path": received.path, "body": received.body}) + "\n")
+
+    def _usual(self, received: Received) -> Reply:
+        if isinstance(self.answer, Answer | Said | Fault):
+            return self.answer
+        if isinstance(self.answer, ByRequest):
+            return self.answer.answer(received)
+        return self.answer(received.body)
 
 
-async def _receive(reader: asyncio.StreamReader) -> Received:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    first, *lines = head.strip().split("\r\n")
-    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    raw = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Received(json.loads(raw) if raw else {}, headers, first.split(" ")[1])
-
-
-async def _send(writer: asyncio.StreamWriter, answer: Answer) -> bool:
-    if answer.cut == "before":
-        return False
-    raw = answer.body if isinstance(answer.body, str | bytes) else json.dumps(answer.body)
-    raw = raw.encode() if isinstance(raw, str) else raw
-    headers = {"Content-Type": "application/json", "Content-Length": str(len(raw)), **answer.headers}
-    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    writer.write(f"HTTP/1.1 {answer.status} Stub\r\n{head}\r\n".encode("latin-1"))
-    if answer.drip:
-        await _drip(writer, raw, answer.drip)
-    else:
-        writer.write(raw[: len(raw) // 2] if answer.cut else raw)
-        await writer.drain()
-    return not answer.cut
-
-
-async def _drip(writer: asyncio.StreamWriter, raw: bytes, pause: float) -> None:
-    for position in range(len(raw)):
-        writer.write(raw[position : position + 1])
-        await writer.drain()
-        await asyncio.sleep(pause)
-
-
-def _named(spec: str) -> Callable[[dict[str, Any]], Answer]:
+def _named(spec: str) -> Any:
     module, _, name = spec.partition(":")
-    found: Callable[[dict[str, Any]], Answer] = getattr(importlib.import_module(module), name)
-    return found
+    return getattr(importlib.import_module(module), name)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="A stub of a model provider's server on the loopback.")
+    parser.add_argument("--answer", default="stub_server:first_offer", help="module:function from a body to an answer")
+    parser.add_argument("--log", type=Path, help="file to which each request is appended as a line of JSON")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds added to every answer")
+    parser.add_argument("--reverse", type=int, default=0, help="of so many requests in a row later ones wait less")
+    parser.add_argument("--rate", type=float, help="requests a second that a token bucket lets through")
+    parser.add_argument("--capacity", type=float, help="of the bucket; by default one second's worth")
+    parser.add_argument("--retry-after", choices=["integer", "decimal", "ms", "none"], default="integer")
+    parser.add_argument("--no-limit-headers", dest="limit_headers", action="store_false")
+    parser.add_argument("--error-statuses", type=int, nargs="+", default=[500, 529])
+    for trouble in ("error", "cut", "html", "empty", "truncated", "refusal"):
+        parser.add_argument(f"--{trouble}-share", type=float, default=0.0, help="between 0 and 1")
+    parser.add_argument("--cut", choices=["before", "midway", "either"], default="either")
+    parser.add_argument("--bad-first", help="module:function from a Received to an answer, or None for the usual one")
+    parser.add_argument("--bad-share", type=float, default=1.0, help="of opening questions that get --bad-first")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
     """Serve until standard input closes."""
-    parser = argparse.ArgumentParser(description="A stub of an OpenAI-compatible server on the loopback.")
-    parser.add_argument("--answer", default="stub_server:first_offer", help="module:function from a body to an Answer")
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds added to every answer")
-    parser.add_argument("--log", type=Path, help="file to which each request is appended as a line of JSON")
-    options = parser.parse_args(None if arguments is None else list(arguments))
-    with StubServer(_named(options.answer), latency=options.latency, log=options.log) as server:
+    options = vars(_parser().parse_args(None if arguments is None else list(arguments)))
+    options["error_statuses"] = tuple(options["error_statuses"])
+    options["bad_first"] = _named(options["bad_first"]) if options["bad_first"] else None
+    behaviour = Behaviour(**{entry.name: options[entry.name] for entry in fields(Behaviour)})
+    with StubServer(_named(options["answer"]), log=options["log"], behaviour=behaviour, keep=False) as server:
         print(server.base_url, flush=True)
         sys.stdin.read()
+        print(json.dumps({**server.tally, "peak": server.peak, "cpu_seconds": time.process_time()}), flush=True)
 
 
 if __name__ == "__main__":
     main()
 
 
-__all__ = ["Answer", "Received", "StubServer", "completion", "error", "first_offer", "in_turn", "main"]
+__all__ = [
+    "HTML",
+    "Answer",
+    "Answering",
+    "Behaviour",
+    "ByRequest",
+    "Fault",
+    "Received",
+    "Said",
+    "StubServer",
+    "by_request",
+    "completion",
+    "error",
+    "first_offer",
+    "in_turn",
+    "main",
+]

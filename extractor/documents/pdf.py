@@ -28,7 +28,7 @@ LETTERS = 500_000
 PAGES = 20_000
 """Pages of one file at the most, for the same reason."""
 
-_LOCK = threading.Lock()
+LOCK = threading.Lock()
 """pdfium is not safe to call from two threads at once; it is held for a page at a time."""
 
 _NAMED = {0x00: "\ufffd", 0x02: "-", 0xAD: "-", 0xFFFE: "-"}
@@ -56,19 +56,19 @@ def load(data: bytes, source: str) -> Document:
     is_cut = b"%%EOF" not in data[-65536:].rstrip(b"\0\t\r\n ")[-2048:]
     if is_cut and data.rfind(b"stream") > data.rfind(b"endstream") + 3:
         raise _broken(source, "it is cut off")
-    pdf, count = _opened(data, source)
+    pdf, count = opened(data, source)
     try:
         pages = tuple(_page(pdf, index, is_cut) for index in range(count))
     finally:
-        with _LOCK:
+        with LOCK:
             pdf.close()
     if not any(page.text for page in pages):
         raise _empty(pages, source)
     return Document(hashlib.sha256(data).hexdigest(), source, "application/pdf", pages, len(data))
 
 
-def _opened(data: bytes, source: str) -> tuple[Any, int]:
-    with _LOCK:
+def opened(data: bytes, source: str) -> tuple[Any, int]:
+    with LOCK:
         import pypdfium2
 
         try:
@@ -125,7 +125,7 @@ class _Found:
 
 def _page(pdf: Any, index: int, is_cut: bool) -> Page:
     try:
-        with _LOCK:
+        with LOCK:
             found = _found(pdf, index)
     except _PageError as error:
         return Page(index + 1, "", status="failed", reason=str(error))

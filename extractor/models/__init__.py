@@ -11,8 +11,10 @@ from extractor.messages import Ask, Reply, Unanswered
 class Model(Protocol):
     """What the loop's questions are put to.
 
-    A model may have two more attributes: ``workers``, how many documents are worth having in flight (16 by default),
-    and ``max_attempts``, how many answers a document is worth (3 by default).
+    A model may have more attributes: ``workers``, how many documents are worth having in flight (16 by default);
+    ``max_attempts``, how many answers a document is worth (3 by default); ``policy``, what its next attempt asks
+    (``strong`` by default, ``small`` for one that does not become right by being shown its error); ``price``, what
+    its tokens cost (:class:`extractor.prices.Price`).
     """
 
     name: str
@@ -37,11 +39,17 @@ class Model(Protocol):
 
 WORKERS = 16
 MAX_ATTEMPTS = 3
+POLICY = "strong"
 
 
 def workers(models: tuple[Model, ...]) -> int:
     """How many documents are worth having in flight with these models."""
     return min(int(getattr(model, "workers", WORKERS)) for model in models)
+
+
+def policy(model: Model) -> str:
+    """Which attempts suit a model: the name of a policy."""
+    return str(getattr(model, "policy", POLICY))
 
 
 def max_attempts(model: Model) -> int:

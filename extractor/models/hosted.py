@@ -23,9 +23,13 @@ from extractor.models.judging import Asked, judge, refused_parameter
 from extractor.models.settings import Provider, Settings
 from extractor.models.transport import Pace, Patience, Trouble, persist
 from extractor.models.wires import Dropped, Sent, Wire, mapping
+from extractor.prices import FREE
 
 LEAST_READ = 0.75
 """Part of the pieces of a question that a server must report as read: below it, the server has cut the question."""
+
+LEAST_CONTEXT = 512
+"""Tokens: no server reads less, so that a smaller report says nothing (some report a number that means nothing)."""
 
 
 class HostedModel:
@@ -50,6 +54,7 @@ class HostedModel:
         self.workers = min(provider.workers, settings.concurrency or provider.workers)
         self.max_attempts = settings.max_attempts or 3
         self.policy = provider.policy
+        self.price = FREE if provider.runs_here(settings) else None
         self._wire_name = wire_name
         self._dialect_name = dialect or settings.dialect or provider.dialect
         self._dialect = dialects.named(self._dialect_name)
@@ -115,8 +120,9 @@ class HostedModel:
 
     def _whole(self, reply: Reply, ask: Ask, worded: Ask) -> Reply | Unanswered:
         """The reply as the dialect reads it, unless the server has cut the question without a word."""
-        read, sent = reply.usage.input_tokens, tokens.at_least(worded) if reply.usage.input_tokens else 0
-        if read and read < LEAST_READ * sent:
+        read = reply.usage.input_tokens
+        sent = tokens.at_least(worded) if read >= LEAST_CONTEXT else 0
+        if read < LEAST_READ * sent:
             cause = f"{self._wire.host} read {read:,} tokens of a question of more than {sent:,}; raise its context"
             return Unanswered("refused", cause, self.name, reply.usage)
         return self._dialect.read(reply, ask)

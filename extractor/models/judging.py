@@ -28,15 +28,23 @@ TOO_LONG_CODES = {
 }
 TOO_LONG = (
     "maximum context length", "context length", "context size", "context window", "prompt is too long",
-    "input is too long", "exceeds the maximum number of tokens", "input token count",
+    "input is too long", "exceed context limit", "exceeds the maximum number of tokens", "input token count",
 )  # fmt: skip
+BAD_PICTURE = ("could not process image", "image exceeds", "invalid image", "unable to process input image")
 WRONG_KEY = {"invalid_api_key", "api_key_invalid", "authentication_error", "permission_error", "unauthenticated",
              "permission_denied", "unrecognizedclientexception", "accessdeniedexception"}  # fmt: skip
 NO_MODEL = {"model_not_found", "not_found_error", "not_found", "resourcenotfoundexception"}
 LIMITED = {"rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "throttlingexception"}
 PASSING = {"overloaded_error", "modelnotreadyexception", "modeltimeoutexception", "serviceunavailableexception"}
-NOT_TAKEN = ("unsupported", "not support", "deprecated", "extra inputs are not permitted")
-DROPPABLE = ("max_tokens", "temperature", "parallel_tool_calls", "tool_choice", "strict", "seed")
+IN_OTHER_WORDS = (
+    ("tool_choice forces", "tool_choice"), ("mode=any", "tool_choice"), ("too many states", "response_json_schema"),
+)  # fmt: skip
+NOT_TAKEN = (
+    "unsupported", "not support", "n't support", "deprecated", "extra inputs are not permitted", "may not be enabled",
+    "too many states",
+)  # fmt: skip
+DROPPABLE = ("max_tokens", "temperature", "parallel_tool_calls", "tool_choice", "strict", "seed", "output_config",
+             "response_json_schema")  # fmt: skip
 """Parameters that a request can do without, or name otherwise."""
 
 
@@ -97,7 +105,7 @@ def judge(status: int, body: Any, headers: Mapping[str, str], asked: Asked) -> T
             return Trouble(what, f"{said}: {why}", passing=False)
     if status == 429 or facts.named & LIMITED:
         return Trouble("rate_limited", said, spends=False, wait=retry_after(headers))
-    if status in (408, 409) or status >= 500 or facts.named & PASSING:
+    if status in (408, 409, 424, 499) or status >= 500 or facts.named & PASSING:
         return Trouble("timeout" if status == 408 else "unavailable", said, wait=retry_after(headers))
     why = f"it does not take the request; if {asked.model!r} cannot call functions, ask {asked.model}#json"
     return Trouble("bad_request", f"{said}: {why}", passing=False)
@@ -113,7 +121,10 @@ def refused_parameter(status: int, body: Any) -> str:
         for phrase in ("unsupported", "not support", "deprecated", "extra inputs are not permitted")
     ):
         return ""
-    return next((name for name in DROPPABLE if name in (facts.param or facts.text)), "")
+    said = facts.param or facts.text
+    return next((name for words, name in IN_OTHER_WORDS if words in said), "") or next(
+        (name for name in DROPPABLE if name in said), ""
+    )
 
 
 def _final(status: int, facts: Facts, asked: Asked) -> list[tuple[bool, UnansweredKind, str]]:
@@ -121,12 +132,12 @@ def _final(status: int, facts: Facts, asked: Asked) -> list[tuple[bool, Unanswer
     key = asked.key or "the environment"
     return [
         (
-            status == 402 or bool(facts.named & QUOTA),
+            status == 402 or bool(facts.named & QUOTA) or "credit balance is too low" in facts.text,
             "unauthorized",
             f"the quota or credit of the key in {key} is used up",
         ),
         (
-            facts.code in FILTERED or (status == 403 and "moderation" in facts.text),
+            facts.code in FILTERED or (status == 403 and "moderation" in facts.text) or "content filter" in facts.text,
             "refused",
             "a content filter stopped it",
         ),
@@ -134,6 +145,11 @@ def _final(status: int, facts: Facts, asked: Asked) -> list[tuple[bool, Unanswer
             status == 413 or bool(facts.named & TOO_LONG_CODES) or _is_too_long(status, facts.text),
             "refused",
             "document and prompt are longer than the model's context",
+        ),
+        (
+            status == 400 and any(phrase in facts.text for phrase in BAD_PICTURE),
+            "refused",
+            "the model does not take the document's pictures",
         ),
         (
             status in (401, 403) or bool(facts.named & WRONG_KEY),
@@ -150,7 +166,8 @@ def _final(status: int, facts: Facts, asked: Asked) -> list[tuple[bool, Unanswer
 
 def _is_too_long(status: int, text: str) -> bool:
     # A cap on the answer that is too large for the model is a matter of settings, not of one document.
-    return status in (400, 422) and "max_tokens" not in text and any(phrase in text for phrase in TOO_LONG)
+    is_cap = "max_tokens" in text and "input length" not in text
+    return status in (400, 422) and not is_cap and any(phrase in text for phrase in TOO_LONG)
 
 
 def _word(text: str) -> str:

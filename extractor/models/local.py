@@ -60,6 +60,8 @@ class LocalModel:
     max_attempts = 2
     """A small model that was shown its error is seldom right the third time."""
 
+    policy = "small"
+
     def __init__(self, name: str) -> None:
         self._file: Path | None = None
         if name.startswith(FILE):

@@ -8,9 +8,7 @@ A :class:`Pace` is shared by every worker of a run, in any number of event loops
 
 What is given (:class:`Limits`) is kept from the first request on. What is not given is learnt. The first requests
 start at a hundred a second, twice as many each tenth of a second, so that a server with a small limit does not turn
-away every worker at once. A refusal says that the server's allowance was used up at that moment. What it took between
-two such moments, divided by the time between them, is its limit, however much it may save up for a burst. We go a
-little below that, and up again: slowly at first, faster the longer nothing is refused.
+away every worker at once; what refusals teach from then on is :mod:`extractor.models.rate`'s.
 
 Those who wait stand in line, one line for each event loop, and only the first of a line looks at the clock.
 """
@@ -19,28 +17,23 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 import threading
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime
 from types import TracebackType
 from typing import Self
 from weakref import WeakKeyDictionary
 
 from extractor.errors import ConfigurationError
+from extractor.models.rate import FINE, Mark, Rate, Tokens
+from extractor.models.rate_headers import hints
 
 _SHORT = 2.0  # seconds; a longer wait that one request is told holds up all
 _GLANCE = 0.25  # seconds after which the first in line looks again: rate and hold may have changed
 _ELSEWHERE = 0.05  # the same while all places are taken, for places that another event loop gives back
-_SLACK = 0.05  # seconds of lateness that are caught up, so that slips of timers cost nothing
-_FIRST_RATE, _FIRST_DOUBLING = 100.0, 0.1  # requests a second, and seconds until they are twice as many
-_BELOW = 0.95  # of the measured rate: small buckets refuse what comes a little early
-_GROWTH, _DOUBLING, _SLOWEST_DOUBLING = 0.005, 4.0, 60.0  # of the rate a second; the growth doubles every so often
-_FREE = 10_000.0  # requests a second above which a learnt rate is none
-_BURST = 0.1  # of the tokens a minute, that may be used at once
+_SOON = 1e-6  # seconds that are not worth a sleep
+_TICK = 0.0011  # seconds that event loops may wake too late
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,115 +96,6 @@ def _wrong(name: str, value: object) -> ConfigurationError:
     return ConfigurationError(f"{name} is {str(value)[:40]!r}, which is no limit", hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """A moment, and how many requests had been started and, as far as was known, taken by then."""
-
-    moment: float = 0.0
-    started: int = 0
-    taken: int = 0
-
-
-class _Rate:
-    """When the next request may start. Knows no lock and no event loop; each moment is told to it."""
-
-    def __init__(self, given: float | None) -> None:
-        self.given = given
-        self._base = given
-        self._calm = 0.0  # seconds of use since the last refusal: what the growth is reckoned from
-        self._first: float | None = None
-        self._last = self._next = -math.inf
-        self._started = self._refusals = 0
-        self._marks: deque[_Mark] = deque(maxlen=16)
-
-    def current(self, now: float) -> float | None:
-        """Requests a second that are kept now; ``None`` while no limit is known."""
-        if self._base is None or (self.given is not None and self._base >= self.given):
-            return self._base
-        # Idle time proves nothing, so that no more than two intervals of it count.
-        calm = self._calm + min(max(0.0, now - self._last), 2 / self._base)
-        doubling = min(max(_DOUBLING, 8 / self._base), _SLOWEST_DOUBLING)
-        doublings = min(calm / doubling, 12.0)
-        grown = self._base * math.exp(_GROWTH * _DOUBLING / math.log(2) * (2**doublings - 1))
-        return grown if self.given is None else min(grown, self.given)
-
-    def wait(self, now: float) -> float:
-        """Seconds until the next request may start."""
-        if self._first is None:
-            return 0.0
-        rate = self.current(now)
-        if rate is None:
-            doublings = math.log2(1 + self._started * math.log(2) / (_FIRST_RATE * _FIRST_DOUBLING))
-            return self._first + _FIRST_DOUBLING * doublings - now
-        return min(self._next, self._last + 1 / rate) - now if self.given is None else self._next - now
-
-    def start(self, now: float) -> _Mark:
-        """Count a request that starts now."""
-        if self._first is None:
-            self._first = now
-        rate = self.current(now)
-        if rate is not None and self._base is not None:
-            if now - self._next > 1:
-                self._marks.clear()  # nobody wanted anything, so that what was taken since says nothing about a limit
-            self._calm += min(now - self._last, 2 / self._base)
-            self._next = max(self._next, now - _SLACK) + 1 / rate
-            if self.given is None and rate > _FREE:
-                self._base = None
-        self._last = now
-        mark = _Mark(now, self._started, self._started - self._refusals)
-        self._started += 1
-        return mark
-
-    def refused(self, start: _Mark, now: float) -> None:
-        """Learn from the refusal of a request: the server's allowance was used up when it was made."""
-        # Refusals come fast and in order: what was started before and has not been refused by now has been taken.
-        mark = _Mark(start.moment, start.started, start.started - self._refusals)
-        self._refusals += 1
-        rate = self.current(now)
-        if rate is None:
-            assert self._first is not None
-            rate = self._started / max(now - self._first, 1 / _FIRST_RATE)
-        measured = self._measured(mark)
-        if self.given is None or measured < 0.9 * self.given:
-            rate = min(rate, _BELOW * measured)
-        if self._base is None:
-            self._next = now
-        self._base, self._calm = rate, 0.0
-        if not self._marks or mark.moment - self._marks[-1].moment >= _SLACK:
-            self._marks.append(mark)
-
-    def forget(self) -> None:
-        """What was measured ends here: all are held up."""
-        self._marks.clear()
-
-    def _measured(self, mark: _Mark) -> float:
-        """The greatest rate that fits what was taken between two refusals."""
-        past = [known for known in self._marks if mark.moment - known.moment > 0]
-        # Over short times one request more or less weighs too much to go by the least.
-        lasting = [known for known in past if mark.moment - known.moment >= 0.5] or past[:1]
-        rates = ((mark.taken - known.taken + 1) / (mark.moment - known.moment) for known in lasting)
-        return min((rate for rate in rates if rate > 0), default=math.inf)
-
-
-class _Tokens:
-    """A bucket of tokens: full at first, filled evenly, and in debt when a request took more than was thought."""
-
-    def __init__(self, tpm: float) -> None:
-        self._fill = tpm / 60
-        self._size = self._left = tpm * _BURST
-        self._seen = -math.inf
-
-    def wait(self, tokens: int, now: float) -> float:
-        if now > self._seen:
-            self._left = min(self._size, self._left + self._fill * min(now - self._seen, 60.0))
-            self._seen = now
-        # What is larger than the bucket starts when it is full.
-        return max(0.0, (min(tokens, self._size) - self._left) / self._fill)
-
-    def take(self, tokens: int) -> None:
-        self._left = min(self._size, self._left - tokens)
-
-
 @dataclass(slots=True)
 class _Line:
     """Those of one event loop who wait."""
@@ -219,6 +103,15 @@ class _Line:
     first: asyncio.Lock = field(default_factory=asyncio.Lock)
     room: asyncio.Event = field(default_factory=asyncio.Event)
     waiting: int = 0
+
+
+async def exactly(seconds: float) -> None:
+    """Sleep, and wake in time: an event loop counts in whole milliseconds, rounded up, and at fifty requests a second
+    one millisecond each is five per cent."""
+    until = time.monotonic() + seconds
+    await asyncio.sleep(seconds if seconds < FINE else seconds - _TICK)
+    while time.monotonic() < until:
+        await asyncio.sleep(0)
 
 
 class Pace:
@@ -234,7 +127,7 @@ class Pace:
         limits: Limits | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[None]] = exactly,
     ) -> None:
         self.limits = limits or Limits()
         self._clock = clock
@@ -244,8 +137,8 @@ class Pace:
         self._until = -math.inf
         self._in_flight = 0
         self._room = self.limits.concurrency or math.inf
-        self._rate = _Rate(self.limits.rpm / 60 if self.limits.rpm else None)
-        self._tokens = _Tokens(self.limits.tpm) if self.limits.tpm else None
+        self._rate = Rate(self.limits.rpm / 60 if self.limits.rpm else None)
+        self._tokens = Tokens(self.limits.tpm) if self.limits.tpm else None
 
     @property
     def in_flight(self) -> int:
@@ -329,7 +222,7 @@ class Pace:
             wait = max(self._until - now, self._rate.wait(now))
             if self._tokens is not None:
                 wait = max(wait, self._tokens.wait(slot.tokens, now))
-            if wait > 0:
+            if wait > _SOON:
                 return wait
             self._in_flight += 1
             slot.mark = self._rate.start(now)
@@ -392,68 +285,7 @@ class Slot:
         self._pace.learn(self, wait)
 
 
-_NOWHERE = _Mark()
-
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SHARE = 0.1
-
-# Prefix of the names, suffixes of what is counted, and whether the reset is when all is there again.
-_FAMILIES = (
-    ("x-ratelimit-{}-requests", True),
-    ("x-ratelimit-{}-tokens", True),
-    ("anthropic-ratelimit-requests-{}", True),
-    ("anthropic-ratelimit-tokens-{}", True),
-    ("anthropic-ratelimit-input-tokens-{}", True),
-    ("anthropic-ratelimit-output-tokens-{}", True),
-    ("x-ratelimit-{}", False),
-    ("ratelimit-{}", False),
-)
-
-
-def hints(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float:
-    """How many seconds to hold all requests, by the rate-limit headers of an answer; 0 when something is left.
-
-    Where nothing is left, it is until the reset. Providers whose reset is the moment at which *all* is there again
-    (OpenAI, Anthropic) fill up evenly: when they name their limit too, a tenth of it is waited for.
-
-    :param headers: names in lower case, or a mapping that does not mind the case.
-    :param now: seconds since the epoch, for a reset that is a date.
-    """
-    return max(_hint(headers, *family, now) for family in _FAMILIES)
-
-
-def _hint(headers: Mapping[str, str], name: str, fills: bool, now: Callable[[], float]) -> float:
-    remaining = headers.get(name.format("remaining"))
-    if remaining is None or _number(remaining) != 0:
-        return 0.0
-    seconds = _until(headers.get(name.format("reset"), "")[:64].strip(), now)
-    limit = _number(headers.get(name.format("limit"), ""))
-    return seconds * max(_SHARE, 1 / limit) if fills and limit and limit > 1 else seconds
-
-
-def _until(text: str, now: Callable[[], float]) -> float:
-    """Seconds until a reset, spelled as a number of seconds, as ``6m0s``, as seconds since the epoch, or as a date."""
-    number = _number(text)
-    if number is not None:
-        since = number / 1000 if number > 1e11 else number  # some write milliseconds
-        return max(0.0, since - now()) if since > 1e9 else number
-    parts = _PART.findall(text)
-    if parts and "".join(value + unit for value, unit in parts) == text:
-        return sum(float(value) * _UNITS[unit] for value, unit in parts)
-    try:
-        moment = datetime.fromisoformat(text)
-        return max(0.0, moment.timestamp() - now()) if moment.tzinfo else 0.0
-    except (ValueError, OverflowError):
-        return 0.0
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
+_NOWHERE = Mark()
 
 
 __all__ = ["Limits", "Pace", "Slot", "hints"]

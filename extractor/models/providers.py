@@ -35,7 +35,8 @@ _ROWS: tuple[Provider, ...] = (
     ),
     Provider(
         name="anthropic", wire="extractor.models.wires.anthropic:AnthropicWire", base_url="https://api.anthropic.com",
-        addresses=("ANTHROPIC_BASE_URL",), keys=("ANTHROPIC_API_KEY",), extra="anthropic",
+        addresses=("ANTHROPIC_BASE_URL",), keys=("ANTHROPIC_API_KEY",), strict=True,
+        extra="anthropic",
     ),
     Provider(
         name="google", wire="extractor.models.wires.gemini:GeminiWire",

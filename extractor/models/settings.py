@@ -87,6 +87,13 @@ class Provider:
         host_of(url, origin)
         return url.rstrip("/"), origin
 
+    def runs_here(self, settings: Settings) -> bool:
+        """Whether it is a server of one's own on this machine, whose tokens cost nothing."""
+        if self.needs_key or not self.base_url:
+            return False
+        url, origin = self.address(settings)
+        return host_of(url, origin).partition(":")[0] in ("localhost", "127.0.0.1")
+
     def key_variable(self, settings: Settings) -> str:
         """The environment variable that holds the key: the first that is set, else the first there is."""
         names = (settings.key,) if settings.key else self.keys

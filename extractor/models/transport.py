@@ -6,8 +6,8 @@ number of requests is the number counted here.
 
 - Trouble that may pass (5xx, timeouts, dropped connections, bodies that are no answer) is met with at most
   :attr:`Patience.tries` requests in all, with exponential pauses and full jitter between them.
-- A rate limit spends none of these: it is waited out until :attr:`Patience.seconds` are over, and one ask that is told
-  to wait holds up every other ask of the same :class:`Pace`.
+- A rate limit spends none of these: it is waited out until :attr:`Patience.seconds` are over. All asks of a model share
+  one :class:`~extractor.models.pace.Pace`, which learns from each refusal how fast they may go.
 - A server's own word (``Retry-After``, ``retry-after-ms``) goes before our pauses. Where it asks for more than is left
   of the time, the ask ends at once.
 
@@ -24,11 +24,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
 from extractor.messages import UnansweredKind
+from extractor.models.pace import Pace, Slot
 
 T = TypeVar("T")
 
@@ -58,7 +59,8 @@ class Patience:
     """How long one ask goes on.
 
     :param tries: requests in all for trouble other than a rate limit.
-    :param seconds: time limit over everything, in seconds; no pause is begun that would end after it.
+    :param seconds: time limit over requests and pauses, in seconds; no pause is begun that would end after it. Standing
+        in line for a slot does not count: with a small limit and many workers it may take longer than any trouble.
     :param first: upper bound of the first pause in seconds; each further bound is twice the one before.
     :param longest: the greatest upper bound of a pause, in seconds.
     :param sleep: how to wait, given for tests.
@@ -73,30 +75,14 @@ class Patience:
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
 
 
-class Pace:
-    """One hold for all asks of a model: told to wait, they all wait.
-
-    Without it each of sixty workers would have to be refused by itself before it slowed down.
-    """
-
-    def __init__(self) -> None:
-        self._until = -math.inf
-
-    def hold(self, until: float) -> None:
-        """Let no request start before ``until`` (a reading of the clock in use)."""
-        self._until = max(self._until, until)
-
-    def left(self, now: float) -> float:
-        """How many seconds are to be waited yet; 0 when the way is free."""
-        return max(0.0, self._until - now)
-
-
-class _Attempts:
+class _Attempts(Generic[T]):
     """The tries of one ask, as tenacity wants them: what to run, how long to pause, when to stop."""
 
-    def __init__(self, patience: Patience, pace: Pace) -> None:
+    def __init__(self, patience: Patience, pace: Pace, tokens: int, used: Callable[[T], int] | None) -> None:
         self.patience = patience
         self.pace = pace
+        self.tokens = tokens
+        self.used = used
         self.began = patience.clock()
         self.requests = 0
         self.spent = 0
@@ -108,14 +94,15 @@ class _Attempts:
 
     async def one(self, send: Callable[[], Awaitable[T | Trouble]]) -> T | Trouble:
         """Wait until the way is free, then make one request."""
-        while left := self.pace.left(self.patience.clock()):
-            if self.elapsed + left > self.patience.seconds:
-                return Trouble("rate_limited", f"the provider asks to wait {left:.0f} s more", passing=False)
-            await self.patience.sleep(left + self._spread())
-        self.requests += 1
-        answer = await send()
-        if isinstance(answer, Trouble):
-            self._note(answer)
+        stood = self.patience.clock()
+        left = self.pace.left(stood)
+        if self.elapsed + left > self.patience.seconds:
+            return Trouble("rate_limited", f"the provider asks to wait {left:.0f} s more", passing=False)
+        async with self.pace.slot(self.tokens) as slot:
+            self.began += self.patience.clock() - stood
+            self.requests += 1
+            answer = await send()
+            self._note(slot, answer)
         return answer
 
     def pause(self, state: RetryCallState) -> float:
@@ -123,7 +110,7 @@ class _Attempts:
         trouble = self._last(state)
         if trouble.wait is None:
             return self._jitter(state)
-        return trouble.wait + self._spread()
+        return trouble.wait + self._spread(trouble.wait)
 
     def is_over(self, state: RetryCallState) -> bool:
         """Whether the tries are used up, or the coming pause would end after the time limit."""
@@ -136,17 +123,20 @@ class _Attempts:
         requests = "1 request" if self.requests == 1 else f"{self.requests} requests"
         return replace(trouble, cause=f"{trouble.cause}{asked}; gave up after {requests} in {self.elapsed:.0f} s")
 
-    def _note(self, trouble: Trouble) -> None:
-        if trouble.spends:
+    def _note(self, slot: Slot, answer: T | Trouble) -> None:
+        if not isinstance(answer, Trouble):
+            slot.done(self.used(answer) if self.used else None)
+        elif answer.spends:
             self.spent += 1
-        elif trouble.wait is not None and self.elapsed + trouble.wait <= self.patience.seconds:
+        else:
             # A wait beyond our patience holds nobody else up: it may be the word of one bad moment, and a process
             # that lives long must not stay locked for a day by one header.
-            self.pace.hold(self.patience.clock() + trouble.wait)
+            bearable = answer.wait is not None and self.elapsed + answer.wait <= self.patience.seconds
+            slot.refused(answer.wait if bearable else None)
 
-    def _spread(self) -> float:
+    def _spread(self, wait: float) -> float:
         """A little on top of a wait that many share, so that they do not all come back in the same instant."""
-        return random.uniform(0.0, self.patience.first)  # noqa: S311
+        return random.uniform(0.0, min(self.patience.first, wait / 10))  # noqa: S311
 
     @staticmethod
     def _last(state: RetryCallState) -> Trouble:
@@ -156,16 +146,24 @@ class _Attempts:
 
 
 async def persist(
-    send: Callable[[], Awaitable[T | Trouble]], patience: Patience | None = None, pace: Pace | None = None
+    send: Callable[[], Awaitable[T | Trouble]],
+    patience: Patience | None = None,
+    pace: Pace | None = None,
+    tokens: int = 0,
+    used: Callable[[T], int] | None = None,
 ) -> T | Trouble:
     """Make requests until one brings an answer, or patience ends.
 
     :param send: makes exactly one request; returns its answer, or the trouble that it met.
     :param patience: how often and how long.
-    :param pace: shared by all asks that the same rate limit counts.
+    :param pace: shared by all asks that the same rate limit counts; it goes by a clock of its own.
+    :param tokens: how many one request will take, as far as can be told beforehand.
+    :param used: how many an answer took.
     :returns: the first answer, or the last trouble.
     """
-    attempts = _Attempts(patience or Patience(), pace or Pace())
+    patience = patience or Patience()
+    pace = pace or Pace(clock=patience.clock, sleep=patience.sleep)
+    attempts = _Attempts(patience, pace, tokens, used)
     retrying = AsyncRetrying(
         sleep=attempts.patience.sleep,
         retry=retry_if_result(lambda answer: isinstance(answer, Trouble) and answer.passing),

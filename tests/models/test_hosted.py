@@ -146,12 +146,13 @@ def test_usage_is_read(serve: Serve) -> None:
 
 
 def test_a_reply_that_is_cut_says_so(serve: Serve) -> None:
-    """A reply that ends by length is a reply, with its unfinished call."""
-    serve(completion(calls=[("create_invoice", '{"total": "1')], finish_reason="length"))
+    """A reply that ends by length is a reply, with its calls as far as they are whole."""
+    whole = ("create_receipt", '{"total": "7"}')
+    serve(completion(calls=[whole, ("create_invoice", '{"total": "1')], finish_reason="length"))
     answer = put()
     assert isinstance(answer, Reply)
     assert answer.finish_reason == "length"
-    assert answer.tool_calls[0].arguments == '{"total": "1'
+    assert [(call.name, call.arguments) for call in answer.tool_calls] == [whole]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_importing_the_adapter_imports_no_sdk() -> None:
     """The SDK and instructor wait for their first use."""
     code = (
         "import sys, extractor.models.providers as p; m = p.FACTORIES['openai']('x'); m.identity;"
-        "print([n for n in ('openai', 'instructor', 'pydantic') if n in sys.modules])"
+        "print([n for n in ('openai', 'instructor', 'aiohttp') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

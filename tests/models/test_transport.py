@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extractor.models.pace import Limits
 from extractor.models.transport import Pace, Patience, Trouble, persist, retry_after
 
 DOWN = Trouble("unavailable", "the server answered 500")
@@ -147,6 +148,32 @@ def test_a_held_pace_answers_without_a_request() -> None:
     assert isinstance(answer, Trouble)
     assert answer.kind == "rate_limited"
     assert server.requests == 0
+
+
+def test_tokens_are_counted_once_an_answer_came() -> None:
+    """What was thought is taken before a request, given back when it is refused, and corrected by what the answer took."""
+    clock, server = Clock(), Server(LIMITED, "x" * 100)
+    pace = Pace(Limits(tpm=6000), clock=lambda: clock.now, sleep=clock.sleep)
+
+    async def main() -> float:
+        assert await persist(server, clock.patience(), pace, 600, len) == "x" * 100
+        began = clock.now
+        async with pace.slot(tokens=600):
+            return clock.now - began
+
+    assert 0.9 <= asyncio.run(main()) <= 1.3
+
+
+def test_standing_in_line_spends_no_patience() -> None:
+    """Ten asks at one a minute are all answered, though the last stands in line longer than its patience."""
+    clock, server = Clock(), Server("yes")
+    pace = Pace(Limits(rpm=1), clock=lambda: clock.now, sleep=clock.sleep)
+
+    async def main() -> list[str | Trouble]:
+        return await asyncio.gather(*(persist(server, clock.patience(seconds=100), pace) for _ in range(10)))
+
+    assert asyncio.run(main()) == ["yes"] * 10
+    assert clock.now >= 540
 
 
 def test_cancellation_passes() -> None:

@@ -64,16 +64,24 @@ class Replies(Protocol):
         """Keep a reply; it is durable no later than the next ask."""
 
 
-def kept(put: Put, replies: Replies, identity: Callable[[int], str]) -> Put:
+Asking = WeakValueDictionary[str, asyncio.Lock]
+"""Questions that are being put, by request key; a lock lives while somebody holds it."""
+
+
+def kept(put: Put, replies: Replies, identity: Callable[[int], str], asking: Asking | None = None) -> Put:
     """Answer from what is kept, and keep what is answered; equal questions asked at once are put once.
 
+    ``put`` meets live asks alone, and each of its replies is handed to ``replies`` at once: whoever counts what is
+    paid for counts there.
+
     :param identity: of the model of a rank: what enters the request key beside the question itself.
+    :param asking: shared by all whose equal questions are to be put once, such as the documents of one run.
     """
-    asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # a lock lives while somebody holds it
+    locks: Asking = WeakValueDictionary() if asking is None else asking
 
     async def put_once(ask: Ask) -> Reply | Unanswered:
         key = request_key(identity(ask.rank), ask)
-        lock = asking.setdefault(key, asyncio.Lock())
+        lock = locks.setdefault(key, asyncio.Lock())
         async with lock:
             reply = await replies.get(key)
             if reply is not None:

@@ -7,28 +7,34 @@ import hashlib
 import os
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 from extractor import prompts
 from extractor.attempts import Policy
+from extractor.budget import Account
 from extractor.calling import perform
 from extractor.chain import opening, until_success
-from extractor.conversation import KEPT, Rules
+from extractor.conversation import KEPT, Conversation, Rules
 from extractor.documents import Document, load
-from extractor.documents.loading import read_bytes
-from extractor.drivers import Put, arun, kept, request_key
+from extractor.documents.loading import is_quick, read_bytes
+from extractor.drivers import Asking, arun, kept
+from extractor.engines.local import LeftForLater
 from extractor.errors import DocumentError, ExtractorError, UnreadableDocument
+from extractor.events import Handlers, Watch, live
 from extractor.fields.style import Style
 from extractor.functions import Context, Function
-from extractor.messages import Ask, Calls, Reply, Sampling, ToolCall, ToolResult, Unanswered, Verdict
+from extractor.messages import Ask, Calls, Image, Reply, Sampling, ToolCall, ToolResult, Unanswered, Verdict
 from extractor.models import Model
 from extractor.outcome import Outcome, Status
 from extractor.store.codec import call_hash
-from extractor.store.ledger import Seen, Work
+from extractor.store.ledger import Asked, Seen, Work
 from extractor.store.records import Link, Written
 from extractor.store.store import Store
 
@@ -75,11 +81,31 @@ class Plan:
     style: Mapping[str, Any]
     fingerprint: str
     store: Store
-    put: Put
-    """Puts a question to the model of its rank, or answers from what is kept."""
+    account: Account
+    """What the run has spent, and may."""
+    tags: tuple[str, ...] = ()
+    """Under which what it costs is counted."""
+    fresh_since: datetime | None = None
+    """Replies that were kept before are not used."""
     run: int | None = None
+    vision: bool = False
+    """The model is shown the pages as pictures too."""
+    handlers: Handlers = field(default_factory=Handlers)
+    """Who wants to know what happens."""
     busy: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     """Documents in hand, by hash: a file that lies there twice is read once."""
+    asking: Asking = field(default_factory=WeakValueDictionary)
+    """Questions that are being put: documents of equal text are asked about once."""
+
+    def opening(self, text: str, images: Sequence[Image] = ()) -> Conversation:
+        """The conversation about a document before the first ask."""
+        offers = [function.offer for function in self.functions.values()]
+        return opening(prompts.opening(text, self.instructions, images), offers, self.rules, self.sampling)
+
+    def watch(self, document: str, source: str) -> AbstractContextManager[Watch]:
+        """Tells the handlers of one document, from here to the end of the block."""
+        names = [model.name for model in self.models]
+        return self.handlers.document(document, source, self.pipeline, self.run, names)
 
     def one_at_a_time(self, document: str) -> asyncio.Lock:
         """Held while a document is in hand; the second of two equal ones then finds it settled."""
@@ -89,18 +115,10 @@ class Plan:
         return lock
 
 
-def putting(models: Sequence[Model], store: Store) -> Put:
-    """How questions are put in a run: kept replies first, and one question at a time for equal ones."""
-
-    async def ask(question: Ask) -> Reply | Unanswered:
-        return await models[question.rank].ask(question)
-
-    return kept(ask, store, lambda rank: models[rank].identity)
-
-
 async def extract(plan: Plan, source: Source) -> Outcome:
     """Take one document through a pipeline. Whatever is wrong with the document is in the outcome, never raised.
 
+    :raises LeftForLater: when the budget does not allow its next question; a later run goes on from here.
     :raises StoreError: when the database cannot be read or written.
     """
     return replace(await _extract(plan, source), key=source.key)
@@ -109,34 +127,57 @@ async def extract(plan: Plan, source: Source) -> Outcome:
 async def _extract(plan: Plan, source: Source) -> Outcome:
     begun = time.monotonic()
     try:
-        data = await asyncio.to_thread(source.read)
+        data = source.data if source.data is not None else await asyncio.to_thread(source.read)
     except DocumentError as error:
         return await _unread(plan, source, error, begun)
     seen = Seen(hashlib.sha256(data).hexdigest(), source.name, len(data))
     async with plan.one_at_a_time(seen.hash):
-        return await _read(plan, source, data, seen, begun)
+        with plan.watch(seen.hash, source.name) as watch:
+            return watch.finished(await _read(plan, source, data, seen, watch))
 
 
-async def _read(plan: Plan, source: Source, data: bytes, seen: Seen, begun: float) -> Outcome:
+async def _read(plan: Plan, source: Source, data: bytes, seen: Seen, watch: Watch) -> Outcome:
+    begun = time.monotonic()
     work = await plan.store.begin(seen, plan.pipeline, plan.fingerprint, plan.run)
     if work.is_settled:
         return plan.store.outcome(work, plan.fingerprint, source.name)
-    passage = Passage(plan, source, work)
-    try:
-        document = await asyncio.to_thread(load, data, name=source.name)
-    except DocumentError as error:
-        outcome = Outcome(Status.FAILED, error=str(error))
-    else:
-        outcome = await _taken(passage, document)
+    passage = Passage(plan, source, work, watch)
+    outcome = await _taken(passage, partial(_understood, data, source.name, plan), is_quick(data))
     outcome = replace(outcome, source=source.name, document=seen.hash)
-    return await plan.store.finish(work, outcome, passage.keys, time.monotonic() - begun, frozenset(passage.claimed))
+    seconds = time.monotonic() - begun
+    return await plan.store.finish(work, outcome, passage.replies.keys, seconds, frozenset(passage.claimed))
 
 
-async def _taken(passage: Passage, document: Document) -> Outcome:
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A document, the pictures that a model is shown of it, and how it writes numbers and dates."""
+
+    document: Document
+    images: tuple[Image, ...]
+    style: Style
+
+
+def _understood(data: bytes, name: str, plan: Plan) -> Understood:
+    """What can be known of a document without asking anybody.
+
+    :raises DocumentError: when there is nothing to show to a model.
+    """
+    if plan.vision:
+        from extractor.documents.pictures import load_seen
+
+        document, images = load_seen(data, name)
+    else:
+        document, images = load(data, name=name), ()
+    return Understood(document, images, Style.of(document.text, **plan.style))
+
+
+async def _taken(passage: Passage, understand: Callable[[], Understood], is_quick: bool) -> Outcome:
     """One document's trouble is its own: whatever breaks on its way never ends the run."""
     try:
-        return await passage.take(document)
-    except (ExtractorError, AssertionError):  # no model, no database; or a script of a test that has ended
+        return await passage.take(understand() if is_quick else await asyncio.to_thread(understand))
+    except DocumentError as error:
+        return Outcome(Status.FAILED, error=str(error))
+    except (ExtractorError, LeftForLater, AssertionError):  # no model, database or money; or a test's script has ended
         raise
     except Exception as error:
         cause = "".join(traceback.format_exception(error))
@@ -146,47 +187,79 @@ async def _taken(passage: Passage, document: Document) -> Outcome:
 async def _unread(plan: Plan, source: Source, error: DocumentError, begun: float) -> Outcome:
     """A document without bytes is in the ledger too, under the hash of its name."""
     name = hashlib.sha256(f"unread:{source.name}".encode("utf-8", "surrogatepass")).hexdigest()
-    work = await plan.store.begin(Seen(name, source.name, 0), plan.pipeline, plan.fingerprint, plan.run)
-    outcome = Outcome(Status.FAILED, error=str(error), source=source.name, document=name)
-    return await plan.store.finish(work, outcome, (), time.monotonic() - begun, ())
+    with plan.watch(name, source.name) as watch:
+        work = await plan.store.begin(Seen(name, source.name, 0), plan.pipeline, plan.fingerprint, plan.run)
+        outcome = Outcome(Status.FAILED, error=str(error), source=source.name, document=name)
+        return watch.finished(await plan.store.finish(work, outcome, (), time.monotonic() - begun, ()))
+
+
+class DocumentReplies:
+    """The replies that one document meets: those that are kept, and the live ones, which are charged to it."""
+
+    def __init__(self, plan: Plan, work: Work) -> None:
+        self._plan = plan
+        self._work = work
+        self._asked: Asked | None = None
+        self.keys: list[str | None] = []
+        """The request key of each reply, in order."""
+
+    async def get(self, key: str) -> Reply | None:
+        """The kept reply, if there is one that may be used."""
+        reply = await self._plan.store.get(key, self._plan.fresh_since)
+        if reply is not None:
+            self.keys.append(key)
+        return reply
+
+    async def ask(self, ask: Ask) -> Reply | Unanswered:
+        """Put a question to the model of its rank. That nobody answered is charged here, a reply where it is kept."""
+        plan = self._plan
+        model = plan.models[ask.rank]
+        answer, cost = await plan.account.put(ask, live(model.ask))
+        work = self._work
+        self._asked = Asked(
+            plan.run, work.id, plan.pipeline, work.document, model.name, ask.rank, answer, cost, plan.tags
+        )  # fmt: skip
+        if isinstance(answer, Unanswered):
+            await plan.store.charge(self._asked)
+        return answer
+
+    async def keep(self, key: str, reply: Reply) -> None:
+        """Keep the reply of the live ask, with what it cost."""
+        self.keys.append(key)
+        await self._plan.store.keep(key, reply, self._asked, replace=self._plan.fresh_since is not None)
 
 
 class Passage:
     """The passage of one document through the loop: which replies it met, and which of its calls are written."""
 
-    def __init__(self, plan: Plan, source: Source, work: Work) -> None:
+    def __init__(self, plan: Plan, source: Source, work: Work, watch: Watch) -> None:
         self._plan = plan
+        self._watch = watch
         self._source = source
         self._work = work
         self._written = {} if work.is_new else {(x["reply"], x["position"]): x for x in plan.store.links(work)}
         self._context = Context(document=None, values=source.values or {})
         self._validation: dict[str, Any] = {}
-        self.keys: list[str | None] = []
+        self.replies = DocumentReplies(plan, work)
         self.claimed: set[Link] = set()
 
-    async def take(self, document: Document) -> Outcome:
-        """Ask until success, on the document's text."""
-        plan = self._plan
-        style = await asyncio.to_thread(lambda: Style.of(document.text, **plan.style))
-        self._context = replace(self._context, document=document, style=style)
-        self._validation = {"style": style, "text": document.text}
-        offers = [function.offer for function in plan.functions.values()]
-        state = opening(prompts.opening(document.text, plan.instructions), offers, plan.rules, plan.sampling)
-        outcome = await arun(until_success(state, plan.policy), self._put, self._perform)
+    async def take(self, understood: Understood) -> Outcome:
+        """Ask until success, on what is known of the document."""
+        plan, document = self._plan, understood.document
+        self._context = replace(self._context, document=document, style=understood.style)
+        self._validation = {"style": understood.style, "text": document.text}
+        state = plan.opening(document.text, understood.images)
+        put = kept(self.replies.ask, self.replies, lambda rank: plan.models[rank].identity, plan.asking)
+        flow = until_success(state, plan.policy)
+        outcome = await arun(flow, self._watch.put(put), self._watch.perform(self._perform))
         if not document.is_complete:
             pages = ", ".join(str(page.number) for page in document.failed_pages)
             outcome = replace(outcome, flags=(*outcome.flags, f"incomplete: page {pages} could not be read"))
         return outcome
 
-    async def _put(self, ask: Ask) -> Reply | Unanswered:
-        answer = await self._plan.put(ask)
-        if isinstance(answer, Reply):
-            self.keys.append(request_key(self._plan.models[ask.rank].identity, ask))
-        return answer
-
     async def _perform(self, calls: Calls) -> tuple[ToolResult, ...]:
         """Run the calls of one reply and write what is accepted; calls that were written before are reloaded."""
-        key = self.keys[-1] or ""
+        key = self.replies.keys[-1] or ""
         results: dict[int, ToolResult] = {}
         for call, position in zip(calls.calls, calls.positions, strict=True):
             reloaded = self._reload(call, Link(key, position))

@@ -14,22 +14,30 @@ import hashlib
 import os
 import sys
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from extractor import configuration, portal, prompts
-from extractor.attempts import Policy, reask
+from extractor.attempts import Policy, adaptive
+from extractor.attempts import named as named_policy
+from extractor.budget import Account
 from extractor.conversation import Rules
 from extractor.engines.local import Stop, work
 from extractor.errors import DefinitionError, ProviderError, UsageError
-from extractor.extraction import Plan, Source, extract, putting, readable
+from extractor.events import Handler, Handlers
+from extractor.extraction import Plan, Source, extract, readable
 from extractor.functions import Function
 from extractor.matching import canonical
 from extractor.messages import Sampling
+from extractor.models import Model
 from extractor.models import max_attempts as default_attempts
+from extractor.models import policy as policy_of
 from extractor.models import workers as default_workers
+from extractor.options import Options, check_prices, listed, tariff_of
 from extractor.outcome import Outcome
+from extractor.prices import Tariff
 from extractor.targets import Given, Target, as_function
 
 if TYPE_CHECKING:
@@ -44,17 +52,6 @@ PATIENCE = 20
 """Equal provider failures in a row after which a run stops: the next document would fare no better."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What one call or run may set over what the pipeline was made with. ``None`` leaves it as it is."""
-
-    model: ModelLike | Sequence[ModelLike] | None = None
-    database: str | None = None
-    workers: int | None = None
-    project: configuration.Project | None = None
-    stop: Stop = field(default_factory=Stop)
-
-
 class Pipeline:
     """Functions, a model and a database: documents in, records out.
 
@@ -65,12 +62,14 @@ class Pipeline:
     :param model: name of a model, a list of them (first choice first), or a model.
     :param database: SQLAlchemy's address of the database.
     :param instructions: said to the model with every document.
-    :param policy: what the next attempt asks.
+    :param policy: what the next attempt asks: a policy or its name; by default what suits each model.
     :param max_attempts: replies that each model may spend on a document; 3 by default, 2 for a small local one.
     :param exclude: columns of a table class that the model is not asked for.
     :param given: columns of a table class that the host supplies, with their values or a function of the context.
     :param style: ``decimal``, ``date_order`` or ``currency`` of all documents, where the documents do not tell.
     :param max_tokens: cap of one answer; doubled once when an answer is cut off by it.
+    :param vision: show the model the pages of PDFs and pictures as pictures, beside their text.
+    :param on_event: who is told what happens: a function of an :class:`~extractor.events.Event`, or several.
     :raises DefinitionError: when a target cannot be offered to a model.
     """
 
@@ -81,12 +80,14 @@ class Pipeline:
         model: ModelLike | Sequence[ModelLike] | None = None,
         database: str | None = None,
         instructions: str = "",
-        policy: Policy = reask,
+        policy: Policy | str = adaptive,
         max_attempts: int | None = None,
         exclude: Collection[str] = (),
         given: Given | None = None,
         style: Mapping[str, Any] | None = None,
         max_tokens: int = 4096,
+        vision: bool = False,
+        on_event: Handler | Iterable[Handler] | None = None,
     ) -> None:
         if not targets:
             raise DefinitionError("a pipeline needs something to extract", hint="for example Pipeline(create_invoice)")
@@ -97,10 +98,12 @@ class Pipeline:
         self.model = model
         self.database = database
         self.instructions = instructions
-        self.policy = policy
+        self.policy = named_policy(policy)
         self.max_attempts = max_attempts
         self.style = dict(style or {})
         self.sampling = Sampling(max_tokens=max_tokens)
+        self.vision = vision
+        self.handlers = Handlers(on_event)
         self._name = name
         self._module = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001 - as namedtuple finds its module
         self._stores: dict[str, Store] = {}
@@ -135,8 +138,8 @@ class Pipeline:
         :param document: path, bytes, or an open binary file.
         :param name: what people know it by; the path by default.
         :param context: values for the function's ``context``; never shown to the model.
-        :param options: of :class:`Options`, such as ``model=`` and ``database=``.
-        :raises UsageError: when a name or a setting is wrong.
+        :param options: of :class:`Options`, such as ``model=``, ``database=``, ``tags=`` and ``max_cost=``.
+        :raises UsageError: when a name or a setting is wrong, or the document does not fit into the budget.
         :raises ProviderError: when the provider refuses every request.
         :raises StoreError: when the database cannot be used.
         """
@@ -147,7 +150,10 @@ class Pipeline:
     ) -> Outcome:
         """The same as :meth:`extract`, on the running event loop."""
         source = as_source(document, name, context)
+        stop = options.setdefault("stop", Stop())
         outcomes = [outcome async for outcome in self.amap([source], **options)]
+        if not outcomes:
+            raise UsageError(f"{source.name} was not read: {stop.reason}", hint="a later call takes it")
         return outcomes[0]
 
     # -- many documents --------------------------------------------------------------------------------------------
@@ -156,7 +162,7 @@ class Pipeline:
         """Extract from many documents; yields outcomes as they are ready, each with its ``source``.
 
         :param documents: listed lazily.
-        :param options: of :class:`Options`, such as ``workers=``.
+        :param options: of :class:`Options`, such as ``workers=``, ``tags=`` and ``max_cost=``.
         """
         outcomes = self.amap(documents, **options)
 
@@ -194,25 +200,50 @@ class Pipeline:
     # -- what it is made of ------------------------------------------------------------------------------------------
 
     def plan(self, options: Options, store: Store) -> Plan:
-        """Everything that a run needs, resolved once."""
-        from extractor.models.resolving import resolve
+        """Everything that a run needs, resolved once.
 
-        where = options.project or configuration.find()
-        named = where.setting("model", self.name, given=options.model, own=self.model).value
-        models = resolve(named)
+        :raises ConfigurationError: when a model is not known, or ``max_cost`` is set and a model's price is not.
+        """
+        models, tariffs = self.models(options)
+        limits = options.limits
+        if limits.cost is not None:
+            check_prices(models, tariffs)
         return Plan(
             pipeline=self.name,
             functions=self.functions,
             models=models,
             policy=self.policy,
-            rules=Rules(tuple(self.max_attempts or default_attempts(model) for model in models), ranks=len(models)),
+            rules=Rules(
+                tuple(self.max_attempts or default_attempts(model) for model in models),
+                ranks=len(models),
+                policies=tuple(policy_of(model) for model in models),
+            ),
             sampling=self.sampling,
             instructions=self.instructions,
             style=self.style,
             fingerprint=self.fingerprint([model.name for model in models]),
             store=store,
-            put=putting(models, store),
+            vision=self.vision,
+            handlers=self.handlers + Handlers(options.on_event),
+            account=Account(tariffs, limits, options.stop.drain),
+            tags=options.tag_list,
+            fresh_since=datetime.now(UTC) if options.fresh else None,
         )
+
+    def models(self, options: Options) -> tuple[tuple[Model, ...], tuple[Tariff, ...]]:
+        """The models that are asked, first choice first, and what the tokens of each cost.
+
+        :raises ConfigurationError: when one is not known.
+        """
+        from extractor.models.resolving import resolve
+
+        where = options.project or configuration.find()
+        named = where.setting("model", self.name, given=options.model, own=self.model).value
+        names = listed(named)
+        aliases = where.aliases
+        over = {"rpm": options.rpm, "tpm": options.tpm, "concurrency": options.concurrency, "dialect": options.dialect}
+        models = resolve(names, {name: alias.said for name, alias in aliases.items()}, over)
+        return models, tuple(tariff_of(name, model, aliases) for name, model in zip(names, models, strict=True))
 
     def store(self, options: Options | None = None) -> Store:
         """The store that the pipeline writes to; opened once for each database."""
@@ -237,6 +268,7 @@ class Pipeline:
             list(models),
             asdict(self.sampling),
             self.style,
+            *(["vision"] if self.vision else []),
         ]
         return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -256,6 +288,8 @@ async def supervised(plan: Plan, sources: Iterable[Source], options: Options) ->
             trouble = cause.kind
             if cause.is_fatal or (row >= PATIENCE and cause.kind != "refused"):
                 final = final or outcome
+                if not options.stop.reason:
+                    plan.handlers.stopped(plan.pipeline, plan.run, cause.model, cause.kind)
                 options.stop.drain(cause.cause)
         else:
             trouble, row = "", 0
@@ -282,3 +316,6 @@ def as_source(document: Document, name: str | None = None, values: Mapping[str, 
     raise UsageError(
         "a document is a path, bytes or a file opened in binary mode", hint=f"got {type(document).__name__}"
     )
+
+
+__all__ = ["PATIENCE", "Options", "Pipeline", "as_source", "supervised"]

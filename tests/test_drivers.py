@@ -9,12 +9,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakValueDictionary
 
 import pytest
 
 from extractor.chain import opening, until_success
 from extractor.conversation import Rules
-from extractor.drivers import arun, kept, request_key, run
+from extractor.drivers import Asking, arun, kept, request_key, run
 from extractor.messages import (
     Ask,
     Calls,
@@ -168,6 +169,21 @@ def test_equal_questions_at_once_are_put_once() -> None:
 
     assert asyncio.run(many()) == {reply(call("create_invoice"))}
     assert len(model.asks) == 1
+
+
+def test_documents_that_share_their_locks_put_an_equal_question_once() -> None:
+    """Each document keeps replies in its own name; an equal question of two is put by one, and the other meets its
+    reply."""
+    model, replies = Scripted(_slowly(call("create_invoice"))), {}
+    asking: Asking = WeakValueDictionary()
+    shelves = [Shelf(replies), Shelf(replies)]
+
+    async def two() -> None:
+        await asyncio.gather(*(kept(model.ask, shelf, lambda _: "m", asking)(ASK) for shelf in shelves))
+
+    asyncio.run(two())
+    assert len(model.asks) == 1
+    assert len(asking) == 0
 
 
 def test_one_question_at_a_time_while_nobody_answers() -> None:

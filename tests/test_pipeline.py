@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from extractor import Context, Pipeline, Rejected, Status
 from extractor.errors import DefinitionError, OutcomeError, ProviderError, StoreError, UsageError
 from extractor.messages import Ask, Reply, Unanswered, Verdict
-from extractor.testing import Scripted, call, reply
+from extractor.testing import Scripted, call, reply, shown
 
 
 def create_tick(name: str) -> Tick:
@@ -143,7 +143,7 @@ def test_what_the_database_refuses_is_told_by_path_and_mended(
     bills, model = pipeline(database, first, call("create_bill", **good), target=create_bill)
     outcome = bills.extract(b"x", name="a.txt")
     assert outcome.status is Status.DONE, outcome.error
-    assert told in model.asks[1].messages[-1].tool_results[0].content
+    assert told in shown(model.asks[1])
     assert sorted(rows(database, "select number from t_bill")) == [("1",), ("2",)]
 
 

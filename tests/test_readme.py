@@ -40,7 +40,7 @@ def test_a_block_of_python_runs(page: Path, block: str, tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(ROOT))
     model = Scripted(answer)
-    monkeypatch.setattr("extractor.models.resolving.resolve", lambda models: (model,))
+    monkeypatch.setattr("extractor.models.resolving.resolve", lambda models, *_: (model,))
     module = types.ModuleType(f"page_{page.stem}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(block, page.name, "exec", dont_inherit=True), vars(module))

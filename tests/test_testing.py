@@ -16,7 +16,7 @@ from extractor.drivers import arun
 from extractor.errors import ConfigurationError
 from extractor.messages import Ask, Calls, Message, Offer, Reply, ToolCall, ToolResult, Unanswered, Usage
 from extractor.outcome import Status
-from extractor.testing import Scripted, call, model, reply, shown
+from extractor.testing import Scripted, call, check_model, model, reply, shown
 
 ASK = Ask((Message("user", "Invoice 1"),))
 
@@ -149,6 +149,79 @@ def test_a_name_that_is_no_script(name: str, says: str) -> None:
         model(name)
 
 
+def test_a_model_that_keeps_its_contract() -> None:
+    """The scripted model passes the suite for models, whether it calls, is silent for a while, or writes text."""
+    scripted = Scripted(lambda _: call("create_invoice", total="1"))
+    check_model(scripted)
+    assert len(scripted.asks) >= 9
+    assert len([one for one in scripted.asks if one.messages[-1].role == "tool"]) == 1
+    check_model(Scripted(lambda _: Unanswered("unavailable", "down")))
+    check_model(Scripted(lambda _: "text"), ASK)
+
+
+class Breaking(Scripted):
+    """A model that does not keep its contract."""
+
+    def __init__(self, *answers: Any, identity: str = "steady", prepared: Exception | None = None) -> None:
+        super().__init__(*answers, name="breaking")
+        self._identity = identity
+        self._prepared = prepared
+        self._read = 0
+
+    @property
+    def identity(self) -> str:
+        self._read += 1
+        return self._identity.format(self._read)
+
+    def prepare(self) -> None:
+        if self._prepared is not None:
+            raise self._prepared
+
+
+class Swallowing(Scripted):
+    """A model that turns being cancelled into an error of its own."""
+
+    async def ask(self, ask: Ask) -> Reply | Unanswered:
+        try:
+            await asyncio.sleep(0.05 if ask.messages[-1].role == "user" else 0)
+        except asyncio.CancelledError:
+            raise ValueError from None
+        return await super().ask(ask)
+
+
+def same_ids(_: Ask) -> Reply:
+    return Reply(tool_calls=(ToolCall("1", "f"), ToolCall("1", "g")))
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        (Breaking(lambda _: "x", identity=""), "the identity of a model is not empty"),
+        (Breaking(lambda _: "x", identity="{}"), "the identity of a model does not change"),
+        (Breaking(lambda _: "x", identity="sk-very-secret"), "holds the value of MY_API_KEY"),
+        (Breaking(lambda _: "x", prepared=ConfigurationError("no key")), "cannot be prepared here: no key"),
+        (Breaking(lambda _: OSError("disk")), "trouble is a value, and ask.. raised OSError"),
+        (
+            Breaking(lambda _: Unanswered("bad_request", "no tools")),
+            "the question was not taken: bad_request: no tools",
+        ),
+        (Breaking(lambda _: Unanswered("timeout", "a\nb")), "the cause of an Unanswered is one line"),
+        (Breaking(lambda _: Reply(usage=Usage(-1))), "no usage is below zero"),
+        (Breaking(lambda _: Reply(usage=Usage(1, 1, 2))), "cached tokens are part of the input tokens"),
+        (Breaking(lambda _: Reply(finish_reason="done")), "'done' is no finish reason"),  # type: ignore[arg-type]
+        (Breaking(lambda _: Reply(tool_calls=(ToolCall("", "f"),))), "every call has an id"),
+        (Breaking(same_ids), "no two calls of a reply share an id"),
+        (Breaking(lambda _: Reply(tool_calls=(ToolCall("1", "f", {"a": Decimal(1)}),))), "a reply that was kept"),
+        (Swallowing(lambda _: "x"), "a cancelled ask ends as cancelled, not with ValueError"),
+    ],
+)
+def test_a_model_that_breaks_its_contract(broken: Scripted, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thing that the loop relies on is named when it does not hold."""
+    monkeypatch.setenv("MY_API_KEY", "sk-very-secret")
+    with pytest.raises(AssertionError, match=says):
+        check_model(broken)
+
+
 def test_enters_by_the_plugin_door() -> None:
     """The provider ``scripted`` is declared like any other."""
     assert plugins.load("extractor.models", "scripted") is model
@@ -161,7 +234,7 @@ def test_public_names() -> None:
 
 def test_imports_light() -> None:
     """The module and the loop import no database, SDK or data frame library."""
-    heavy = ("sqlmodel", "sqlalchemy", "instructor", "openai", "pandas", "pydantic", "xllamacpp", "pypdfium2")
+    heavy = ("sqlmodel", "sqlalchemy", "instructor", "openai", "pandas", "xllamacpp", "pypdfium2")
     code = f"import sys, extractor.testing, extractor.drivers; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -44,6 +44,7 @@ def start(
 def run(
     pipeline: Name,
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files, folders or globs.")],
+    *,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="Model, or several separated by commas: first choice first.")
     ] = None,
@@ -52,17 +53,36 @@ def run(
     max_failures: Annotated[
         str, typer.Option(metavar="N|N%", help="Failures up to which the exit code is still 0.")
     ] = "0",
+    max_cost: Annotated[str | None, typer.Option(metavar="USD", help="Stop before the run costs more.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Stop before the run takes more, in and out.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Estimate documents, tokens and cost; ask nothing.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ask anew where a reply is kept already.")] = False,
+    tag: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Count the cost under it; repeatable.")] = None,
+    rpm: Annotated[float | None, typer.Option(min=0.01, help="Requests a minute, all workers together.")] = None,
+    tpm: Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Requests in flight.")] = None,
+    dialect: Annotated[
+        str | None, typer.Option(metavar="NAME", help="How questions are worded: tools, json, …")
+    ] = None,
+    log_level: Annotated[str | None, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = None,
     json: Json = False,
     project: Root = None,
 ) -> None:
     """Extract from documents into the database; settled documents are left alone.
 
-    Exit codes: 0 all settled well, 1 failures, 2 usage or configuration, 3 nothing succeeded, 4 stopped (run again to
-    go on).
+    Exit codes: 0 all settled well, 1 failures, 2 usage or configuration, 3 nothing succeeded, 4 stopped by a budget or
+    a signal (run again to go on).
     """
     from extractor.cli.running import Request, run_command
 
-    wanted = Request(pipeline, tuple(sources), model, database, workers, max_failures, json, project)
+    options = {
+        "model": model, "database": database, "workers": workers, "max_cost": max_cost, "max_tokens": max_tokens,
+        "fresh": fresh, "tags": tuple(tag or ()), "rpm": rpm, "tpm": tpm, "concurrency": concurrency,
+        "dialect": dialect,
+    }  # fmt: skip
+    wanted = Request(pipeline, tuple(sources), options, max_failures, json, project, dry_run, log_level)
     raise typer.Exit(run_command(wanted))
 
 
@@ -80,6 +100,22 @@ def records(pipeline: Name, json: Json = False, database: Database = None, proje
     from extractor.cli.ledger import records_command
 
     records_command(pipeline, json=json, database=database, root=project)
+
+
+@app.command()
+def cost(
+    pipeline: MaybeName = None,
+    by: Annotated[
+        str, typer.Option(metavar="NAMES", help="month, day, pipeline, model, tag, run, document or outcome.")
+    ] = "pipeline,model",
+    json: Json = False,
+    database: Database = None,
+    project: Root = None,
+) -> None:
+    """What has been asked and what it cost: asks, tokens and money, failed asks too."""
+    from extractor.cli.cost import cost_command
+
+    cost_command(pipeline, by, json=json, database=database, root=project)
 
 
 @models.command("list")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from extractor import configuration, project
-from extractor.cli.output import print_json
+from extractor.cli.output import print_json, print_table
+from extractor.errors import UsageError
 from extractor.outcome import Status
 from extractor.pipeline import Options, Pipeline
 from extractor.store import ledger
+from extractor.store.engine import is_there, url_of
 from extractor.store.store import Store
 
 REASONS = (Status.EXHAUSTED, Status.REFUSED, Status.FAILED)
@@ -19,7 +21,7 @@ REASONS = (Status.EXHAUSTED, Status.REFUSED, Status.FAILED)
 
 def status_command(name: str | None, *, json: bool, database: str | None, root: Path | None) -> None:
     """Print counts by pipeline and outcome, and each document that is not done with its reason."""
-    store, pipeline = _opened(name, database, root)
+    store, pipeline = opened(name, database, root)
     known = pipeline.name if pipeline is not None else None
     counts = store.read(lambda session: ledger.counts(session, known))
     open_ = store.read(lambda session: ledger.works(session, known, (*map(str, REASONS), ledger.RUNNING)))
@@ -44,7 +46,7 @@ def status_command(name: str | None, *, json: bool, database: str | None, root: 
         )
         for row in counts
     ]
-    _table(head, rows)
+    print_table(head, rows)
     for work in open_:
         reason = (work["error"] or "interrupted; run again").removeprefix(f"{work['source']}: ")
         sys.stdout.write(f"{work['status']}: {work['source']}: {reason}\n")
@@ -54,7 +56,7 @@ def status_command(name: str | None, *, json: bool, database: str | None, root: 
 
 def records_command(name: str, *, json: bool, database: str | None, root: Path | None) -> None:
     """Print the records of a pipeline, each with its document."""
-    store, pipeline = _opened(name, database, root)
+    store, pipeline = opened(name, database, root)
     known = pipeline.name if pipeline is not None else name
     rows = list(_records(store, known))
     if json:
@@ -71,13 +73,14 @@ def records_command(name: str, *, json: bool, database: str | None, root: Path |
         (Path(row["source"]).name, *(_cell(values.get(key)) for key in head), ", ".join(counted.values()))
         for row, values, counted in zip(rows, shown, lists, strict=True)
     ]
-    _table(("document", *head, ""), body)
+    print_table(("document", *head, ""), body)
     sys.stdout.write(f"{len(rows)} records\n")
 
 
 def _records(store: Store, pipeline: str) -> Iterator[dict[str, Any]]:
     from extractor.frames import as_row
 
+    models = store.read(lambda session: ledger.models_of(session, pipeline))
     for work in store.read(lambda session: ledger.works(session, pipeline)):
         if work["status"] == ledger.RUNNING:
             continue
@@ -89,18 +92,27 @@ def _records(store: Store, pipeline: str) -> Iterator[dict[str, Any]]:
                 "source": work["source"],
                 "status": work["status"],
                 "verdict": link["verdict"],
+                "model": models.get(link["reply"]),
                 "record": dict(as_row(record)) if record is not None else link["arguments"],
                 "flags": link["flags"],
             }
 
 
-def _opened(name: str | None, database: str | None, root: Path | None) -> tuple[Store, Pipeline | None]:
+def opened(name: str | None, database: str | None, root: Path | None) -> tuple[Store, Pipeline | None]:
+    """The store that a command looks into, and the pipeline that it asks about.
+
+    :raises UsageError: when there is nothing of ours; looking makes no database.
+    """
     where = configuration.find(root)
-    options = Options(database=database, project=where)
-    if name is not None:
-        pipeline = project.pipeline(where, name)
-        return pipeline.store(options), pipeline
-    setting = where.setting("database", given=database)
+    pipeline = project.pipeline(where, name) if name is not None else None
+    known, own = (pipeline.name, pipeline.database) if pipeline is not None else ("", None)
+    setting = where.setting("database", known, given=database, own=own)
+    url = url_of(setting.value, where.folder_of(setting))
+    if not is_there(url):
+        place = url.render_as_string(hide_password=True)
+        raise UsageError(f"nothing has been extracted into {place} yet", hint="extractor run PIPELINE SOURCE... does")
+    if pipeline is not None:
+        return pipeline.store(Options(database=database, project=where)), pipeline
     return Store(setting.value, where.folder_of(setting)), None
 
 
@@ -110,23 +122,3 @@ def _reason(work: Mapping[str, Any]) -> dict[str, Any]:
 
 def _cell(value: Any) -> str:
     return "" if value is None else str(value)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Columns as wide as their widest value; numbers to the right. Wide enough for a pipe, narrow on a terminal."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, title in enumerate(head):
-        numeric = all(isinstance(row[number], int) or _is_number(str(row[number])) for row in rows)
-        table.add_column(title, justify="right" if numeric else "left", overflow="ellipsis", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(str(value)) for value in row))
-    console.print(table)
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(",", "").replace(".", "", 1).lstrip("-").isdigit()

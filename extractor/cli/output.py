@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import sys
+from collections.abc import Sequence
+from typing import Any
+
+from extractor.errors import UsageError
+from extractor.plugins import suggestion
+
+LEVELS = ("debug", "info", "warning", "error")
 
 
 def make_safe() -> None:
@@ -20,3 +28,37 @@ def print_json(value: object) -> None:
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     sys.stdout.write(json.dumps(value, ensure_ascii=not is_unicode, default=str) + "\n")
     sys.stdout.flush()
+
+
+def log_to_stderr(level: str) -> None:
+    """Show what the package logs from that level on.
+
+    :raises UsageError: when there is no such level.
+    """
+    if level.lower() not in LEVELS:
+        raise UsageError(f"there is no log level {level!r}", hint=suggestion(level.lower(), LEVELS))
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%H:%M:%S"))
+    logger = logging.getLogger("extractor")
+    logger.addHandler(handler)
+    logger.setLevel(level.upper())
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Columns as wide as their widest value; numbers to the right. Wide enough for a pipe, narrow on a terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, title in enumerate(head):
+        numeric = all(isinstance(row[number], int) or _is_number(str(row[number])) for row in rows)
+        table.add_column(title, justify="right" if numeric else "left", overflow="ellipsis", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(str(value)) for value in row))
+    console.print(table)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(",", "").replace(".", "", 1).lstrip("-").isdigit()

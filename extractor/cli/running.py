@@ -7,21 +7,23 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from extractor import configuration, project
-from extractor.cli.output import print_json
-from extractor.cli.progress import Progress, clock
+from extractor.cli.estimating import estimate, header, is_settled, settled_of
+from extractor.cli.output import log_to_stderr, print_json
+from extractor.cli.progress import Progress, clock, spent_as_json, spent_in_words
 from extractor.engines.local import Stop
-from extractor.errors import ConfigurationError, DocumentError, ExtractorError, ProviderError, StoreError, UsageError
+from extractor.errors import ConfigurationError, ExtractorError, ProviderError, StoreError, UsageError
 from extractor.extraction import Plan, Source, readable
 from extractor.messages import FATAL
+from extractor.options import Options
 from extractor.outcome import Outcome, Status
-from extractor.pipeline import Options, Pipeline, supervised
+from extractor.pipeline import supervised
 
 GOOD, FAILURES, USAGE, NOTHING, STOPPED = 0, 1, 2, 3, 4
 SHOWN = 20
@@ -30,16 +32,16 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line says."""
+    """What the command line says; ``options`` are those of :class:`extractor.options.Options`."""
 
     pipeline: str
     sources: tuple[str, ...]
-    model: str | None
-    database: str | None
-    workers: int | None
+    options: Mapping[str, Any]
     max_failures: str
     json: bool
     root: Path | None
+    dry_run: bool = False
+    log_level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +84,23 @@ def run_command(request: Request) -> int:
     from extractor.documents import find
 
     allowed = _allowance(request.max_failures)
+    if request.log_level is not None:
+        log_to_stderr(request.log_level)
     where = configuration.find(request.root)
     pipeline = project.pipeline(where, request.pipeline)
     paths = list(find(request.sources))
     stop = Stop()
-    options = Options(request.model, request.database, request.workers, where, stop)
+    options = Options(**request.options, project=where, stop=stop)
+    if request.dry_run:
+        return estimate(pipeline, paths, options, json=request.json)
     store = pipeline.store(options)
     plan = pipeline.plan(options, store)
-    _header(pipeline, plan, options, len(paths))
-    if _anything_to_ask(plan, paths):
+    header(pipeline, plan, options, len(paths), settled_of(plan, paths) if options.fresh else None)
+    if not all(is_settled(plan, path) for path in paths):
         prepare(plan)
     run = store.start_run(plan.pipeline, plan.fingerprint, ", ".join(model.name for model in plan.models))
     begun = time.monotonic()
-    with Progress(len(paths)) as progress:
+    with Progress(len(paths), plan.account) as progress:
         tally = Tally(progress)
         asyncio.run(_work(replace(plan, run=run), paths, options, tally, json_lines=request.json))
     with contextlib.suppress(StoreError):  # the store's trouble is told below
@@ -112,21 +118,6 @@ def prepare(plan: Plan) -> None:
     with showing():
         for model in plan.models[:1]:
             model.prepare()
-
-
-def _anything_to_ask(plan: Plan, paths: Sequence[Path]) -> bool:
-    """Whether any document is not settled: a run that has nothing to do needs no model and no weights."""
-    import hashlib
-
-    from extractor.store.ledger import find_work
-
-    for path in paths:
-        with contextlib.suppress(DocumentError):
-            digest = hashlib.sha256(Source(readable(path), path=path).read()).hexdigest()
-            found = plan.store.read(lambda session, h=digest: find_work(session, h, plan.pipeline))  # type: ignore[misc]
-            if found is None or not found.is_settled:
-                return True
-    return False
 
 
 async def _work(plan: Plan, paths: Sequence[Path], options: Options, tally: Tally, *, json_lines: bool) -> None:
@@ -194,20 +185,6 @@ def _exit_code(tally: Tally, allowed: Allowance, stop: Stop) -> int:
     return FAILURES if failed > allowed.of(seen) else GOOD
 
 
-def _header(pipeline: Pipeline, plan: Plan, options: Options, documents: int) -> None:
-    where = options.project or configuration.Project()
-    model = where.setting("model", pipeline.name, given=options.model, own=pipeline.model)
-    database = where.setting("database", pipeline.name, given=options.database, own=pipeline.database)
-    lines = (
-        ("pipeline", pipeline.name, ", ".join(pipeline.functions)),
-        ("model", ", ".join(one.name for one in plan.models), model.origin),
-        ("database", plan.store.url.render_as_string(hide_password=True), database.origin),
-        ("documents", str(documents), ""),
-    )
-    for name, value, origin in lines:
-        sys.stderr.write(f"{name:<10} {value}{f'  ({origin})' if origin else ''}\n")
-
-
 def _last_words(tally: Tally, request: Request, stop: Stop, seconds: float, code: int, run: int) -> None:
     progress = tally.progress
     for outcome in tally.failures[:SHOWN]:
@@ -223,13 +200,13 @@ def _last_words(tally: Tally, request: Request, stop: Stop, seconds: float, code
     counts = {str(status): progress.counts[status] for status in Status if progress.counts[status]}
     summary = {
         "run": run, "documents": progress.seen, **counts, "unchanged": tally.cached, "outdated": tally.outdated,
-        "flagged": tally.flagged, "records": tally.records, "tokens": progress.tokens, "seconds": round(seconds, 1),
-        "stopped": stop.reason or None, "exit": code,
+        "flagged": tally.flagged, "records": tally.records, **spent_as_json(progress.account),
+        "seconds": round(seconds, 1), "stopped": stop.reason or None, "exit": code,
     }  # fmt: skip
     if request.json:
         print_json(summary)
     else:
-        sys.stderr.write(f"{in_words(counts, tally)} · {progress.tokens:,} tokens · {clock(seconds)}\n")
+        sys.stderr.write(f"{in_words(counts, tally)} · {spent_in_words(progress.account)} · {clock(seconds)}\n")
     if tally.error is not None:
         sys.stderr.write(f"extractor: {tally.error}\n")
     elif stop.reason:

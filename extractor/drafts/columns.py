@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -44,7 +45,8 @@ def mapper_of(table: type[Any]) -> Mapper[Any]:
     return mapper
 
 
-def columns(mapper: Mapper[Any]) -> dict[str, Column[Any]]:
+@lru_cache(maxsize=512)
+def columns(mapper: Mapper[Any]) -> Mapping[str, Column[Any]]:
     """The columns of a table by the name of their attribute, in the order of the class."""
     found: dict[str, Column[Any]] = {}
     for attribute in mapper.column_attrs:

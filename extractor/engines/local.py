@@ -10,6 +10,10 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class LeftForLater(Exception):
+    """Raised by a handler that leaves its item for a later run: it has no result in this one, and is no failure."""
+
+
 class Stop:
     """Asks a run to end: what is in flight is finished (``drain``), or given up (``now``)."""
 
@@ -38,7 +42,8 @@ async def work(
 ) -> AsyncGenerator[Result, None]:
     """Handle every item, ``workers`` at a time; yields results in the order in which they are ready.
 
-    An exception of ``handle`` ends the run: what a document can have wrong with it is a result, not an exception.
+    An exception of ``handle`` ends the run: what a document can have wrong with it is a result, not an exception. Only
+    of what is :class:`LeftForLater` nothing is said.
     """
     stop = stop or Stop()
     waiting: Iterator[Item] | None = iter(items)
@@ -58,7 +63,7 @@ async def work(
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in [one for one in running if one in done]:  # in the order of their beginning
                 del running[task]
-                if not task.cancelled():
+                if not task.cancelled() and not isinstance(task.exception(), LeftForLater):
                     yield task.result()
     finally:
         for task in running:

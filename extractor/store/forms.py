@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -50,14 +51,20 @@ def written(column: Column[Any], value: Any, dialect: Dialect) -> Any:
     """
     if value is None:
         return None
-    kind: Any = column.type
-    if is_decimal(column) and isinstance(value, (Decimal, int, float)):
+    is_number, is_json, process = _how_written(column, dialect)
+    if is_number and isinstance(value, (Decimal, int, float)):
         return plain(value, scale_of(column))
-    is_json = isinstance(kind, JSON) or (isinstance(kind, TypeDecorator) and isinstance(kind.impl_instance, JSON))
-    speaking = DETACHED if is_json else dialect
-    process: Callable[[Any], Any] | None = kind.dialect_impl(speaking).bind_processor(speaking)
     bound = value if process is None else process(value)
     return canonical(json.loads(bound) if is_json and isinstance(bound, str) else bound)
+
+
+@lru_cache(maxsize=4096)
+def _how_written(column: Column[Any], dialect: Dialect) -> tuple[bool, bool, Callable[[Any], Any] | None]:
+    """Whether a column holds decimals, whether it holds JSON, and what the driver does to its values."""
+    kind: Any = column.type
+    is_json = isinstance(kind, JSON) or (isinstance(kind, TypeDecorator) and isinstance(kind.impl_instance, JSON))
+    speaking = DETACHED if is_json else dialect
+    return is_decimal(column), is_json, kind.dialect_impl(speaking).bind_processor(speaking)
 
 
 def is_same(column: Column[Any], one: Any, other: Any) -> bool:
@@ -91,6 +98,8 @@ def excerpt(value: Any) -> str:
 def canonical(value: Any) -> Any:
     """Equal JSON for values that a database may give back for one another: ``1``, ``1.0`` and ``True``, or a moment
     in another zone."""
+    if type(value) is str:  # the most there are
+        return value
     for kinds, form in _CANONICAL_FORMS:
         if isinstance(value, kinds):
             return form(value)

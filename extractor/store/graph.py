@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Table, UniqueConstraint, select
@@ -98,7 +99,11 @@ def diff(old: Any, new: Any) -> tuple[str, ...]:
 def unique_keys(table: type[Any]) -> tuple[tuple[str, ...], ...]:
     """The attribute names of every key that no two rows share: a primary key that is no made-up number or id, then
     unique constraints and unique indexes over whole columns. A key with a ``None`` in it is not held by anyone."""
-    mapper = sa_inspect(table)
+    return _unique_keys(sa_inspect(table))
+
+
+@lru_cache(maxsize=512)
+def _unique_keys(mapper: Any) -> tuple[tuple[str, ...], ...]:
     names = {column: name for name, column in columns(mapper).items()}
     mapped = _table(mapper)
     groups: list[Sequence[Any]] = [

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import RowMapping, delete, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.orm import Session
 
@@ -16,8 +17,30 @@ from extractor.messages import Reply, Unanswered
 from extractor.outcome import Attempt, Outcome, Status
 from extractor.store import tables as t
 from extractor.store.codec import reply_to_json, result_summary
+from extractor.store.writer import AfterFlush, put_off
 
 RUNNING = "running"
+REPLY = "reply"
+
+# Statements that are made once: to make one costs more than to execute it.
+FIND_WORK = select(t.work).where(
+    t.work.c.document == bindparam("document"), t.work.c.pipeline == bindparam("pipeline")
+)  # fmt: skip
+FIND_REPLY = select(t.reply.c.body, t.reply.c.kept_at).where(t.reply.c.key == bindparam("key"))
+INSERT_DOCUMENT = upsert(t.document).on_conflict_do_nothing()
+INSERT_WORK = insert(t.work).returning(t.work.c.id, t.work.c.document, t.work.c.pipeline)
+INSERT_REPLY = upsert(t.reply).on_conflict_do_nothing()
+_REPLY = upsert(t.reply)
+REPLACE_REPLY = _REPLY.on_conflict_do_update(
+    index_elements=[t.reply.c.key],
+    set_={name: _REPLY.excluded[name] for name in ("model", "body", "kept_at")},
+)
+INSERT_ASK = insert(t.ask)
+INSERT_ATTEMPT = insert(t.attempt)
+UPDATE_WORK = update(t.work).where(t.work.c.id == bindparam("of"))
+DELETE_ATTEMPTS = delete(t.attempt).where(t.attempt.c.work == bindparam("of"))
+
+_NEW, _BEGUN = "extractor_new", "extractor_begun"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +77,21 @@ class Work:
         return self.status != RUNNING and Status(self.status).is_settled
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One live ask: for which document, who was asked, what it came to, and what it cost (``None`` is unknown)."""
+
+    run: int | None
+    work: int
+    pipeline: str
+    document: str
+    model: str
+    rank: int
+    answer: Reply | Unanswered
+    cost: Decimal | None
+    tags: tuple[str, ...] = ()
+
+
 def now() -> datetime:
     """The present time, in UTC."""
     return datetime.now(UTC)
@@ -71,52 +109,104 @@ def end_run(session: Session, run: int, stopped_by: str | None) -> None:
     session.execute(update(t.run).where(t.run.c.id == run).values(finished_at=now(), stopped_by=stopped_by))
 
 
-def find_work(session: Session, document: str, pipeline: str) -> Work | None:
+def find_work(connection: Connection, document: str, pipeline: str) -> Work | None:
     """The work of a document in a pipeline, if there is any."""
-    row = session.execute(select(t.work).where(t.work.c.document == document, t.work.c.pipeline == pipeline)).mappings()
-    return next((_work(one) for one in row), None)
+    row = connection.execute(FIND_WORK, {"document": document, "pipeline": pipeline}).mappings().first()
+    return _work(row) if row is not None else None
 
 
-def begin(session: Session, seen: Seen, pipeline: str, fingerprint: str, run: int | None) -> Work:
-    """Begin a document, or go on with it; a settled one is returned as it is."""
+def begin(
+    session: Session, seen: Seen, pipeline: str, fingerprint: str, run: int | None, *, is_new: bool = False
+) -> Work | AfterFlush[Work]:
+    """Begin a document, or go on with it; a settled one is returned as it is.
+
+    :param is_new: it was looked for just now and is not there; if somebody else was faster, the database refuses it.
+    """
     seen = replace(seen, source=clean(seen.source))
-    found = find_work(session, seen.hash, pipeline)
+    found = find_work(session.connection(), seen.hash, pipeline) if not is_new else None
     if found is not None and found.is_settled:
         return found
     if found is not None:
         started = {"status": RUNNING, "fingerprint": fingerprint, "run": run, "source": seen.source}
         session.execute(update(t.work).where(t.work.c.id == found.id).values(**started, started_at=now()))
         return replace(found, status=RUNNING, fingerprint=fingerprint, source=seen.source)
-    session.execute(
-        upsert(t.document)
-        .values(hash=seen.hash, source=seen.source, size=seen.size, seen_at=now())
-        .on_conflict_do_nothing()
-    )
-    values = {
-        "document": seen.hash,
-        "pipeline": pipeline,
-        "status": RUNNING,
-        "fingerprint": fingerprint,
-        "run": run,
-        "source": seen.source,
-        "started_at": now(),
-    }
-    key = session.execute(insert(t.work).values(values).returning(t.work.c.id)).scalar_one()
-    return Work(key, seen.hash, pipeline, RUNNING, fingerprint, seen.source, "", (), "", 0, 0, 0, 0, is_new=True)
+    begun = {"status": RUNNING, "fingerprint": fingerprint, "run": run, "source": seen.source, "started_at": now()}
+    document = {"hash": seen.hash, "source": seen.source, "size": seen.size, "seen_at": begun["started_at"]}
+    work = {"document": seen.hash, "pipeline": pipeline, **begun}
+    session.info.setdefault(_NEW, []).append((document, work))
+
+    def inserted() -> Work:
+        key = _inserted(session)[seen.hash, pipeline]
+        return Work(key, seen.hash, pipeline, RUNNING, fingerprint, seen.source, "", (), "", 0, 0, 0, 0, is_new=True)
+
+    return AfterFlush(inserted)
 
 
-def keep_reply(session: Session, key: str, reply: Reply) -> None:
-    """Keep a reply; the first one stands."""
+def _inserted(session: Session) -> dict[tuple[str, str], int]:
+    """Insert every document that a group has begun, with one statement for all; the numbers of their works."""
+    numbers: dict[tuple[str, str], int] = session.info.setdefault(_BEGUN, {})
+    waiting = session.info.pop(_NEW, None)
+    if waiting:
+        connection = session.connection()
+        connection.execute(INSERT_DOCUMENT, [document for document, _ in waiting])
+        for row in connection.execute(INSERT_WORK, [work for _, work in waiting]):
+            numbers[row.document, row.pipeline] = row.id
+    return numbers
+
+
+def keep_reply(session: Session, key: str, reply: Reply, *, replace: bool = False) -> None:
+    """Keep a reply; the first one stands, unless it is to be replaced."""
     values = {"key": key, "model": reply.model, "body": reply_to_json(reply), "kept_at": now()}
-    session.execute(upsert(t.reply).values(values).on_conflict_do_nothing())
+    put_off(session, REPLACE_REPLY if replace else INSERT_REPLY, values)
 
 
-def kept_reply(session: Session, key: str) -> str | None:
-    """The kept reply's JSON text."""
-    return session.execute(select(t.reply.c.body).where(t.reply.c.key == key)).scalar()
+def kept_reply(connection: Connection, key: str, since: datetime | None = None) -> str | None:
+    """The kept reply's JSON text.
+
+    :param since: only when it was kept then or later.
+    """
+    row = connection.execute(FIND_REPLY, {"key": key}).first()
+    if row is None or (since is not None and row.kept_at.replace(tzinfo=UTC) < since):  # SQLite forgets the zone
+        return None
+    body: str = row.body
+    return body
 
 
-def finish(session: Session, work: int, outcome: Outcome, keys: Iterable[str | None], seconds: float) -> None:
+def note_ask(session: Session, asked: Asked, key: str | None) -> None:
+    """Note what a live ask came to.
+
+    :param key: of the reply that it brought, if any.
+    """
+    answer, usage = asked.answer, asked.answer.usage
+    values = {
+        "run": asked.run, "work": asked.work, "pipeline": asked.pipeline, "document": asked.document,
+        "model": clean(asked.model), "rank": asked.rank, "reply": key,
+        "kind": answer.kind if isinstance(answer, Unanswered) else REPLY,
+        "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cached_tokens": usage.cached_tokens,
+        "cost": format(asked.cost.normalize(), "f") if asked.cost is not None else None,
+        "tags": list(asked.tags), "asked_at": now(),
+    }  # fmt: skip
+    put_off(session, INSERT_ASK, values)
+
+
+def models_of(session: Session, pipeline: str) -> dict[str, str]:
+    """Which model gave each reply that a record of a pipeline is from: as the ask has it, else as the reply does."""
+    records = select(t.record.c.reply).join(t.work, t.work.c.id == t.record.c.work).where(t.work.c.pipeline == pipeline)
+    found: dict[str, str] = {}
+    for key, model in ((t.reply.c.key, t.reply.c.model), (t.ask.c.reply, t.ask.c.model)):
+        found |= {row[0]: row[1] for row in session.execute(select(key, model).where(key.in_(records))) if row[1]}
+    return found
+
+
+def answers(session: Session, pipeline: str, model: str) -> tuple[int, int, int]:
+    """How many documents of a pipeline a model has settled, and the attempts and output tokens that they took."""
+    mine = (t.work.c.pipeline == pipeline) & (t.work.c.model == model) & (t.work.c.attempts > 0)
+    columns = (func.count(), func.sum(t.work.c.attempts), func.sum(t.work.c.output_tokens))
+    row = session.execute(select(*columns).where(mine & t.work.c.finished_at.is_not(None))).one()
+    return row[0], row[1] or 0, row[2] or 0
+
+
+def finish(session: Session, work: Work, outcome: Outcome, keys: Iterable[str | None], seconds: float) -> None:
     """Settle a document (or note that it failed), with its attempts.
 
     :param keys: the request key of each attempt that was answered, in order.
@@ -135,11 +225,11 @@ def finish(session: Session, work: int, outcome: Outcome, keys: Iterable[str | N
         "seconds": seconds,
         "finished_at": now(),
     }
-    session.execute(update(t.work).where(t.work.c.id == work).values(values))
-    session.execute(delete(t.attempt).where(t.attempt.c.work == work))
-    rows = list(_attempt_rows(work, outcome.attempts, iter(keys)))
-    if rows:
-        session.execute(insert(t.attempt), rows)
+    put_off(session, UPDATE_WORK, {"of": work.id, **values})
+    if not work.is_new:
+        put_off(session, DELETE_ATTEMPTS, {"of": work.id})
+    for row in _attempt_rows(work.id, outcome.attempts, iter(keys)):
+        put_off(session, INSERT_ATTEMPT, row)
 
 
 def _attempt_rows(work: int, attempts: Iterable[Attempt], keys: Any) -> Iterable[dict[str, Any]]:

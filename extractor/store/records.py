@@ -23,6 +23,10 @@ from extractor.store.codec import jsonable
 from extractor.store.holders import holder, paths
 from extractor.store.ledger import links, now
 from extractor.store.refusals import missing_parents, refusal, wrong_types
+from extractor.store.writer import AfterFlush, catch_up, put_off
+
+INSERT = insert(t.record)
+KEPT = (Verdict.ACCEPTED, Verdict.DUPLICATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +57,31 @@ def flush(
     careful: bool,
     work: int,
     calls: Sequence[Written],
-    claimed: Collection[Link],
+    claimed: Collection[Link] | None,
     before: Sequence[Any],
-) -> tuple[ToolResult, ...]:
+) -> tuple[ToolResult, ...] | AfterFlush[tuple[ToolResult, ...]]:
     """Write the accepted calls of one reply; returns their results with the database's verdicts.
 
     :param claimed: the links that this run has met so far. Others of the same document come from a path that the
         conversation no longer takes (a prompt or a function was changed after a crash): they are taken back first.
+        ``None`` when the document is new, and there can be no others.
     :param before: snapshots of the record graphs from before they were first flushed. A rollback leaves generated
         keys on the objects; they are put back as they were before each try.
     """
     for snapshot in before:
         graph.restore(snapshot)
-    remarks = withdraw(session, work, claimed)
-    results = [_write(session, careful, work, one) for one in calls]
+    remarks = withdraw(session, work, claimed) if claimed is not None else ()
+    results = [_write(session, careful, one) for one in calls]
     if remarks and results:
         results[0] = replace(results[0], flags=(*results[0].flags, *remarks))
-    return tuple(results)
+
+    def linked() -> tuple[ToolResult, ...]:
+        for one, result in zip(calls, results, strict=True):
+            if result.verdict in KEPT:
+                _link(session, work, one, result)
+        return tuple(results)
+
+    return linked() if careful else AfterFlush(linked)
 
 
 def withdraw(session: Session, work: int, claimed: Collection[Link]) -> tuple[str, ...]:
@@ -79,6 +91,7 @@ def withdraw(session: Session, work: int, claimed: Collection[Link]) -> tuple[st
     said.
     """
     remarks: list[str] = []
+    catch_up(session)
     for link in links(session, work):
         if Link(link["reply"], link["position"]) in claimed:
             continue
@@ -148,26 +161,30 @@ def mapped_class(table: str) -> type[Any] | None:
     return _mapped.get(table)
 
 
-def _write(session: Session, careful: bool, work: int, one: Written) -> ToolResult:
+def _write(session: Session, careful: bool, one: Written) -> ToolResult:
     record = one.result.processed_content
     if not is_record(record):
         if _holds_records(record):
             return _broken(one.result, "a function returns one record a call, not a collection of records")
-        _link(session, work, one, one.result)
         return one.result
     state = sa_inspect(record)
     if state.session is not None and state.session is not session:
         return _broken(one.result, "a function returns a record that is in no session, and this one is in one")
     if state.key is not None and state.session is None:
-        return _held(session, work, one, record)
+        return _held(session, one, record)
+    return _told_before(session, one.result, record) or _added(session, careful, one.result, record)
+
+
+def _told_before(session: Session, result: ToolResult, record: Any) -> ToolResult | None:
+    """What can be said against a record without writing it."""
     problems = wrong_types(record) or missing_parents(session, record)
-    if problems:
-        return _rejected(one.result, problems)
-    result = _duplicate(session, one.result, record)
-    if result is None:
-        result = _insert(session, careful, one.result, record)
-    if result.verdict in (Verdict.ACCEPTED, Verdict.DUPLICATE):
-        _link(session, work, one, result)
+    return _rejected(result, problems) if problems else _duplicate(session, result, record)
+
+
+def _added(session: Session, careful: bool, result: ToolResult, record: Any) -> ToolResult:
+    if careful:
+        return _insert(session, result, record)
+    session.add(record)  # flushed with those of the whole group
     return result
 
 
@@ -181,33 +198,26 @@ def _broken(result: ToolResult, why: str) -> ToolResult:
     return replace(result, verdict=Verdict.FAILED, content="the function failed", processed_content=None, cause=why)
 
 
-def _held(session: Session, work: int, one: Written, record: Any) -> ToolResult:
+def _held(session: Session, one: Written, record: Any) -> ToolResult:
     """A row that the function found in the database is linked, and stays the host's."""
     table, key = graph.address(record)
     row = load(session, table, key)
     if row is None:
         return _broken(one.result, f"the function returned row {key} of {table}, which is not in this database")
     content = "duplicate: this record is held already"
-    result = replace(one.result, verdict=Verdict.DUPLICATE, content=content, processed_content=row)
-    _link(session, work, one, result)
-    return result
+    return replace(one.result, verdict=Verdict.DUPLICATE, content=content, processed_content=row)
 
 
-def _insert(session: Session, careful: bool, result: ToolResult, record: Any) -> ToolResult:
+def _insert(session: Session, result: ToolResult, record: Any) -> ToolResult:
+    """Insert one record in a savepoint, and tell what the database has against it."""
     snapshot = graph.snapshot(record)
     try:
-        if careful:
-            with session.begin_nested():
-                session.add(record)
-                session.flush()
-        else:
+        with session.begin_nested():
             session.add(record)
             session.flush()
     except StatementError as error:
         told = isinstance(error, (IntegrityError, DataError)) or not isinstance(error, DBAPIError)
-        if (
-            not careful or not told or error.orig is None
-        ):  # a full disk or a missing table is nothing to mend for a model
+        if not told or error.orig is None:  # a full disk or a missing table is nothing to mend for a model
             raise
         graph.restore(snapshot)
         return _duplicate(session, result, record) or _rejected(result, refusal(error, record))
@@ -258,7 +268,7 @@ def _link(session: Session, work: int, one: Written, result: ToolResult) -> None
         "flags": list(result.flags),
         "written_at": now(),
     }
-    session.execute(insert(t.record).values(values))
+    put_off(session, INSERT, values)
 
 
 def _as_key(column: Any, value: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import CheckConstraint, select
@@ -107,6 +108,7 @@ def _constraint(column: Any) -> tuple[Any, ...]:
     return ()
 
 
+@lru_cache(maxsize=4096)
 def _python_type(column: Any) -> type[Any] | None:
     try:
         kind = column.type.python_type

@@ -7,9 +7,11 @@ reading goes beside it.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,10 +25,10 @@ from extractor.messages import Reply, ToolResult, Verdict
 from extractor.outcome import Outcome, Status
 from extractor.store import graph, ledger, money, records
 from extractor.store.codec import reply_from_json
-from extractor.store.engine import open_engine, url_of
-from extractor.store.ledger import Seen, Work
+from extractor.store.engine import is_there, open_engine, url_of
+from extractor.store.ledger import Asked, Seen, Work
 from extractor.store.records import Link, Written
-from extractor.store.writer import Job, Writer, as_store_error
+from extractor.store.writer import AfterFlush, Job, Writer, as_store_error
 
 T = TypeVar("T")
 
@@ -36,16 +38,20 @@ class Store:
 
     :param database: SQLAlchemy's address of it, such as ``sqlite:///extractor.db``.
     :param root: folder that a relative SQLite path stands in (the working directory by default).
+    :param reads_only: leave the database as it is; one that is not there stays so, and reads as an empty one.
     :raises ConfigurationError: when the address is none.
     :raises StoreError: when the database cannot be opened.
     """
 
-    def __init__(self, database: str, root: Path | None = None) -> None:
+    def __init__(self, database: str, root: Path | None = None, *, reads_only: bool = False) -> None:
         self.url = url_of(database, root)
-        self._engine = open_engine(self.url)
-        self._in_memory = not self.url.database or self.url.database == ":memory:"
+        opened = self.url if not reads_only or is_there(self.url) else self.url.set(database=":memory:")
+        self._engine = open_engine(opened, reads_only=reads_only)
+        self._in_memory = not opened.database or opened.database == ":memory:"
         self._reading = self._engine.execution_options(extractor_reads=True)
         self._writer = Writer(self._engine)
+        self._here = threading.local()
+        self._looking: list[Connection] = []
         self._prepared: set[type[Any]] = set()
         self._unwritten: dict[str, Reply] = {}
         self._trouble: BaseException | None = None
@@ -56,6 +62,8 @@ class Store:
     def close(self) -> None:
         """Write what is queued and close every connection."""
         self._writer.close()
+        while self._looking:
+            self._looking.pop().close()
         self._engine.dispose()
 
     def prepare(self, classes: Iterable[type[Any]]) -> None:
@@ -94,6 +102,25 @@ class Store:
         except SQLAlchemyError as error:
             raise as_store_error(error, self._engine) from None
 
+    def look(self, look: Callable[[Connection], T]) -> T:
+        """Look one thing up, on a connection of this thread that stays open: for what is asked for every document.
+
+        :raises StoreError: when the database cannot be read.
+        """
+        if self._in_memory:
+            return self.read(lambda session: look(session.connection()))
+        try:
+            connection: Connection | None = getattr(self._here, "connection", None)
+            if connection is None or connection.closed:
+                connection = self._here.connection = self._reading.connect().execution_options(
+                    isolation_level="AUTOCOMMIT"
+                )
+                self._looking.append(connection)
+            return look(connection)
+        except SQLAlchemyError as error:
+            self._here.connection = None
+            raise as_store_error(error, self._engine) from None
+
     def write(self, job: Job[T]) -> Future[T]:
         """Queue a write; the future is done once it is durable."""
         return self._writer.submit(job)
@@ -112,10 +139,15 @@ class Store:
 
     async def begin(self, seen: Seen, pipeline: str, fingerprint: str, run: int | None = None) -> Work:
         """Begin a document, or go on with it; a settled one comes back as it is."""
-        found = self.read(lambda session: ledger.find_work(session, seen.hash, pipeline))
+        found = self.look(lambda connection: ledger.find_work(connection, seen.hash, pipeline))
         if found is not None and found.is_settled:
             return found
-        return await self._write(lambda session, _: ledger.begin(session, seen, pipeline, fingerprint, run))
+
+        def job(session: Session, careful: bool) -> Work | AfterFlush[Work]:
+            is_new = found is None and not careful
+            return ledger.begin(session, seen, pipeline, fingerprint, run, is_new=is_new)
+
+        return await self._write(job)
 
     def links(self, work: Work) -> list[dict[str, Any]]:
         """The calls that were written for a document."""
@@ -130,8 +162,9 @@ class Store:
         rows = [one.result.processed_content for one in calls if records.is_record(one.result.processed_content)]
         self.prepare({type(row) for row in rows})
         before = [graph.snapshot(row) for row in rows]
+        known = None if work.is_new else claimed
         return await self._write(
-            lambda session, careful: records.flush(session, careful, work.id, calls, claimed, before)
+            lambda session, careful: records.flush(session, careful, work.id, calls, known, before)
         )
 
     async def finish(
@@ -143,10 +176,11 @@ class Store:
         """
 
         def job(session: Session, _careful: bool) -> Outcome:
-            # one that failed is taken again, and may yet lead back to its rows
-            remarks = records.withdraw(session, work.id, claimed) if outcome.status.is_settled else ()
+            # one that failed is taken again, and may yet lead back to its rows; a new one has no others
+            leads_back = work.is_new or not outcome.status.is_settled
+            remarks = () if leads_back else records.withdraw(session, work.id, claimed)
             final = replace(outcome, flags=(*outcome.flags, *remarks))
-            ledger.finish(session, work.id, final, keys, seconds)
+            ledger.finish(session, work, final, keys, seconds)
             return final
 
         return await self._write(job)
@@ -182,22 +216,40 @@ class Store:
 
     # -- replies -----------------------------------------------------------------------------------------------------
 
-    async def get(self, key: str) -> Reply | None:
-        """The kept reply with that request key."""
+    async def get(self, key: str, since: datetime | None = None) -> Reply | None:
+        """The kept reply with that request key.
+
+        :param since: only when it was kept then or later.
+        """
         if key in self._unwritten:
             return self._unwritten[key]
-        body = self.read(lambda session: ledger.kept_reply(session, key))
+        body = self.look(lambda connection: ledger.kept_reply(connection, key, since))
         return reply_from_json(body) if body is not None else None
 
-    async def keep(self, key: str, reply: Reply) -> None:
-        """Queue a reply to be kept. The writer works in order: it is durable before anything that follows from it."""
+    async def keep(self, key: str, reply: Reply, asked: Asked | None = None, *, replace: bool = False) -> None:
+        """Queue a reply to be kept, with what its ask cost in the same transaction. The writer works in order: it is
+        durable before anything that follows from it."""
 
-        def written(done: Future[None]) -> None:
-            self._unwritten.pop(key, None)
-            self._trouble = self._trouble or done.exception()
+        def job(session: Session, _careful: bool) -> None:
+            ledger.keep_reply(session, key, reply, replace=replace)
+            if asked is not None:
+                ledger.note_ask(session, asked, key)
 
         self._unwritten[key] = reply
-        self.write(lambda session, _: ledger.keep_reply(session, key, reply)).add_done_callback(written)
+        self._later(job, lambda: self._unwritten.pop(key, None))
+
+    async def charge(self, asked: Asked) -> None:
+        """Queue what an ask cost that nobody answered."""
+        self._later(lambda session, _: ledger.note_ask(session, asked, None))
+
+    def _later(self, job: Job[None], then: Callable[[], object] = lambda: None) -> None:
+        """Queue a job that nobody waits for; its trouble is told by the next one."""
+
+        def written(done: Future[None]) -> None:
+            then()
+            self._trouble = self._trouble or done.exception()
+
+        self.write(job).add_done_callback(written)
 
     async def _write(self, job: Job[T]) -> T:
         if self._trouble is not None:  # a reply that was paid for could not be kept: nothing more may be asked

@@ -23,7 +23,9 @@ from sqlalchemy import (
 
 PREFIX = "extractor_"
 SCHEMA = "extractor"
-VERSION = 1
+VERSION = 2
+"""Goes up with every table or column that is added; an older database gets them when it is opened. A column that is
+added may be null, or has a default of the server's."""
 
 metadata = MetaData()
 
@@ -86,6 +88,27 @@ reply = Table(
     Column("model", Text, nullable=False),
     Column("body", Text, nullable=False, comment="the reply, as JSON"),
     Column("kept_at", DateTime(timezone=True), nullable=False),
+)
+
+ask = Table(
+    f"{PREFIX}ask",
+    metadata,
+    # Only ever added to, and without foreign keys: a bill outlives what it was for.
+    Column("id", Integer, primary_key=True),
+    Column("run", Integer),
+    Column("work", Integer, nullable=False),
+    Column("pipeline", String(255), nullable=False),
+    Column("document", String(64), nullable=False),
+    Column("model", Text, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("kind", String(32), nullable=False, comment="reply, or why nobody answered"),
+    Column("reply", String(64), comment="key of the reply that it brought"),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cached_tokens", Integer, nullable=False),
+    Column("cost", Text, comment="US dollars, an exact decimal; null where the price is not known"),
+    Column("tags", JSON, nullable=False),
+    Column("asked_at", DateTime(timezone=True), nullable=False),
 )
 
 attempt = Table(

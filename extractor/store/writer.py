@@ -4,6 +4,10 @@ SQLite takes one writer at a time, so there is one, with a bounded queue. It tak
 as one transaction (no timed window: waiting for more lowers throughput). When anything in the group fails, the group
 is rolled back and each job runs again in a transaction of its own, *carefully*: so that one bad record costs nobody
 else theirs.
+
+Two things are done once for a group rather than once for a job, since a statement costs more than its rows: objects
+that jobs have added to the session are flushed together (a job that needs their keys returns :class:`AfterFlush`), and
+rows of our own tables that nobody reads before the commit are put off (:func:`put_off`) and written together.
 """
 
 from __future__ import annotations
@@ -11,12 +15,12 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, Executable
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -27,8 +31,31 @@ T = TypeVar("T")
 GROUP = 64
 """Jobs in one transaction at the most, so that no single commit keeps others waiting for long."""
 
-Job = Callable[[Session, bool], T]
+
+@dataclass(frozen=True, slots=True)
+class AfterFlush(Generic[T]):
+    """What a job returns when its result can only be told once what it added to the session is flushed."""
+
+    result: Callable[[], T]
+
+
+Job = Callable[[Session, bool], T | AfterFlush[T]]
 """Writes through a session. The flag says whether to be careful: savepoints, and refusals told apart."""
+
+_PUT_OFF = "extractor_put_off"
+
+
+def put_off(session: Session, statement: Executable, row: Mapping[str, Any]) -> None:
+    """Execute a statement with this row's parameters before the commit, together with the other rows put off for the
+    same statement object. Statements are executed in the order in which they were first put off."""
+    session.info.setdefault(_PUT_OFF, {}).setdefault(statement, []).append(row)
+
+
+def catch_up(session: Session) -> None:
+    """Execute what was put off, for somebody who is about to read it."""
+    waiting = session.info.pop(_PUT_OFF, None)
+    for statement, rows in waiting.items() if waiting else ():
+        session.connection().execute(statement, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +140,10 @@ class Writer:
         with Session(self._engine, expire_on_commit=False, autoflush=False) as session:
             try:
                 results = [job(session, careful) for job in jobs]
+                if any(isinstance(one, AfterFlush) for one in results):
+                    session.flush()
+                    results = [one.result() if isinstance(one, AfterFlush) else one for one in results]
+                catch_up(session)
                 session.commit()
             except BaseException:
                 with contextlib.suppress(SQLAlchemyError):

@@ -16,7 +16,7 @@ from typing import Any
 from faults import notes_project
 from stub_server import Answer, StubServer, completion
 
-HEADER = ("pipeline   ", "model      ", "database   ", "documents  ")
+HEADER = ("pipeline   ", "model      ", "price      ", "budget     ", "database   ", "documents  ")
 NOWHERE = "http://127.0.0.1:9/v1"
 """An address at which nobody listens: what must not be asked fails loudly."""
 
@@ -132,7 +132,8 @@ def lay_down(folder: Path, documents: int = 0, server: StubServer | None = None)
 def one_note(body: dict[str, Any]) -> Answer:
     """The stub's answer to any document: one note, named by the document's number."""
     number = int(re.search(r"document (\d+)", json.dumps(body["messages"])).group(1))  # type: ignore[union-attr]
-    return completion(calls=[("create_note", {"document": number, "number": 0, "text": f"note of {number}"})])
+    note = {"document": number, "number": 0, "text": f"note of {number}"}
+    return completion(calls=[("create_note", note)], usage=notes_project.USAGE)
 
 
 def is_one_line(ran: Ran, code: int, *words: str) -> None:

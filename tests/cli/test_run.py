@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from cli.command import Project, ended, lay_down, one_note, texts
 from faults import notes_project
-from stub_server import StubServer, completion
+from stub_server import Answer, StubServer, completion
 
 
 @pytest.fixture
@@ -40,16 +40,17 @@ WANTED = [(d, n, f"note {n} of {d}") for d in range(6) for n in range(d % 3 + 1)
 
 
 def test_a_run_says_what_it_uses_and_what_came_of_it(notes: Project) -> None:
-    """stderr holds four lines of header, each with where it comes from, and one of sums; stdout holds nothing."""
+    """stderr holds five lines of header, each with where it comes from, and one of sums; stdout holds nothing."""
     ran = ended(notes.start("run", "notes", "docs"))
     assert (ran.code, ran.out, ran.said) == (0, "", [])
     lines = ran.err.splitlines()
     assert lines[0] == "pipeline   notes  (create_note)"
     assert lines[1] == "model      openai/stub  (the pipeline)"
-    assert lines[2].startswith("database   sqlite:///")
-    assert lines[2].endswith("notes.db  (pyproject.toml [tool.extractor])")
-    assert lines[3] == "documents  6"
-    assert lines[4].startswith("6 done · 160 tokens · 0:0")
+    assert lines[2] == "price      unknown"
+    assert lines[3].startswith("database   sqlite:///")
+    assert lines[3].endswith("notes.db  (pyproject.toml [tool.extractor])")
+    assert lines[4] == "documents  6"
+    assert lines[5].startswith("6 done · 7,920 in, 80 out tokens · cost unknown · 0:0")
     assert rows(notes) == WANTED
 
 
@@ -62,7 +63,7 @@ def test_json_is_all_that_stdout_holds(notes: Project) -> None:
     assert {line["status"] for line in documents} == {"done"}
     assert sum(len(line["records"]) for line in documents) == len(WANTED)
     assert {line["error"] for line in documents} == {None}
-    expected = {"documents": 6, "done": 6, "unchanged": 0, "outdated": 0, "records": len(WANTED), "tokens": 160}
+    expected = {"documents": 6, "done": 6, "unchanged": 0, "outdated": 0, "records": len(WANTED), "tokens": 8000}
     assert expected.items() <= last.items()
     assert (last["exit"], last["stopped"]) == (0, None)
     assert " tokens · " not in ran.err
@@ -117,9 +118,7 @@ def test_files_and_globs_name_each_document_once(notes: Project) -> None:
 
 
 def test_status_says_what_became_of_documents(notes: Project) -> None:
-    """``status`` counts outcomes and lists what is not done, as a table and as JSON; before any run it says so."""
-    assert notes.run("status").out.startswith("no document has been read yet")
-    assert notes.run("status", "--json").lines == [{"outcomes": [], "open": [], "flagged": []}]
+    """``status`` counts outcomes and lists what is not done, as a table and as JSON."""
     notes.write("docs/zero.txt", b"")
     notes.run("run", "notes", "docs")
     table = notes.run("status")
@@ -134,12 +133,11 @@ def test_status_says_what_became_of_documents(notes: Project) -> None:
 
 def test_records_prints_each_record_with_its_document(notes: Project) -> None:
     """``records`` prints a table, and with ``--json`` a line for each record with document, verdict and values."""
-    assert notes.run("records", "notes").out.startswith("no records yet")
-    assert notes.run("records", "notes", "--json").out == ""
     notes.run("run", "notes", "docs")
     said = notes.run("records", "notes", "--json")
     assert texts(said) == sorted(text for _, _, text in WANTED)
-    assert {(line["status"], line["verdict"]) for line in said.lines} == {("done", "accepted")}
+    ends = {(line["status"], line["verdict"], line["model"]) for line in said.lines}
+    assert ends == {("done", "accepted", "openai/stub")}
     assert {line["source"] for line in said.lines} == {f"docs/{n:03}.txt" for n in range(6)}
     table = notes.run("records", "notes").out.splitlines()
     assert table[0].split() == ["document", "document", "number", "text", "id"]
@@ -162,8 +160,12 @@ def test_the_database_of_the_command_line_comes_first(notes: Project) -> None:
 
 def test_a_document_that_is_never_right_is_exhausted_and_settled(tmp_path: Path) -> None:
     """A model that is never right spends its attempts once; the run ends with 3, and the next one asks nothing."""
-    never = completion(calls=[("create_note", {"document": 1, "number": 0, "text": "bad"})])
-    with StubServer(lambda _body: never) as server:
+
+    def never(body: dict[str, Any]) -> Answer:
+        wrong = {"document": 1, "number": len(body["messages"]), "text": "bad"}  # another each time, or its turn ends
+        return completion(calls=[("create_note", wrong)], usage=notes_project.USAGE)
+
+    with StubServer(never) as server:
         notes = lay_down(tmp_path / "project", 1, server)
         first = notes.run("run", "notes", "docs")
         assert first.code == 3

@@ -1,18 +1,4 @@
-"""For your own tests: a model that answers from a script, and the words to write scripts in.
-
-::
-
-    from extractor.testing import Scripted, call, reply
-
-    model = Scripted(
-        reply(call("create_invoice", invoice_number="7", total="1.00")),
-        reply(call("create_invoice", invoice_number="7", total="10.00")),
-    )
-    outcome = invoices.extract(b"Invoice 7 ...", model=model)
-    assert len(model.asks) == 2
-
-On the command line the same model goes by the name of what it answers from: ``--model scripted/my_tests:answers``.
-"""
+"""A model that answers from a script, and the words to write scripts in."""
 
 from __future__ import annotations
 
@@ -26,6 +12,7 @@ from typing import Any
 from extractor import plugins
 from extractor.errors import ConfigurationError
 from extractor.messages import Ask, Reply, ToolCall, Unanswered, Usage
+from extractor.models import Model
 
 Answer = Reply | Unanswered | ToolCall | str | Exception
 """What a script may hold: a reply; why there is none; one call; plain text; an exception, which is raised."""
@@ -113,8 +100,9 @@ class Scripted:
         return self._left.popleft()
 
 
-def model(name: str) -> Scripted:
-    """The model ``scripted/NAME``, where NAME is the ``module:attribute`` of a callable or of a list of answers.
+def model(name: str) -> Model:
+    """The model ``scripted/NAME``, where NAME is the ``module:attribute`` of a callable, of a list of answers, or of a
+    model such as a :class:`~extractor.testing.Cassette`.
 
     :raises ConfigurationError: when there is no such module or attribute, or when it is neither.
     """
@@ -124,7 +112,7 @@ def model(name: str) -> Scripted:
             hint="write scripted/module:attribute, for a callable or a list",
         )
     script = plugins.attribute(name)
-    if isinstance(script, Scripted):
+    if isinstance(script, Model) and not isinstance(script, type):
         return script
     if not callable(script) and not isinstance(script, (list, tuple)):
         kind = type(script).__name__
@@ -144,6 +132,3 @@ def _as_reply(answer: object) -> Reply | Unanswered:
     raise TypeError(
         f"a script answers with Reply, Unanswered, ToolCall, str or an exception, not {type(answer).__name__}"
     )
-
-
-__all__ = ["Answer", "Answering", "Scripted", "call", "model", "reply", "shown"]

@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 Document = str | Path | bytes | BinaryIO
 
+STANDBY_PATIENCE = 120.0
+"""Seconds that a rate limit is waited out where another model stands by."""
+
 PATIENCE = 20
 """Equal provider failures in a row after which a run stops: the next document would fare no better."""
 
@@ -242,7 +245,13 @@ class Pipeline:
         names = listed(named)
         aliases = where.aliases
         over = {"rpm": options.rpm, "tpm": options.tpm, "concurrency": options.concurrency, "dialect": options.dialect}
-        models = resolve(names, {name: alias.said for name, alias in aliases.items()}, over)
+        said = {name: alias.said for name, alias in aliases.items()}
+        models = tuple(
+            model
+            for place, name in enumerate(names, start=1)
+            # where another model stands by, a rate limit is not waited out for a night
+            for model in resolve(name, said, over if place == len(names) else {**over, "patience": STANDBY_PATIENCE})
+        )
         return models, tuple(tariff_of(name, model, aliases) for name, model in zip(names, models, strict=True))
 
     def store(self, options: Options | None = None) -> Store:

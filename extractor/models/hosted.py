@@ -20,13 +20,20 @@ from extractor.errors import ConfigurationError, MissingExtra
 from extractor.messages import Ask, Reply, Unanswered
 from extractor.models import tokens
 from extractor.models.judging import Asked, judge, refused_parameter
+from extractor.models.pace import Limits, Pace
 from extractor.models.settings import Provider, Settings
-from extractor.models.transport import Pace, Patience, Trouble, persist
+from extractor.models.transport import Patience, Trouble, persist
 from extractor.models.wires import Dropped, Sent, Wire, mapping
 from extractor.prices import FREE
 
+NIGHT = 12 * 3600.0
+"""Seconds: how long a rate limit is waited out where nobody else can be asked."""
+
 LEAST_READ = 0.75
 """Part of the pieces of a question that a server must report as read: below it, the server has cut the question."""
+
+EXPECTED = 500
+"""Tokens that an answer is thought to take until it says how many it took."""
 
 LEAST_CONTEXT = 512
 """Tokens: no server reads less, so that a smaller report says nothing (some report a number that means nothing)."""
@@ -59,12 +66,12 @@ class HostedModel:
         self._dialect_name = dialect or settings.dialect or provider.dialect
         self._dialect = dialects.named(self._dialect_name)
         self._wire: Wire = plugins.attribute(provider.wire)(provider, wire_name, settings)
-        self._patience = patience or Patience()
+        self._patience = patience or Patience(limited=settings.patience or NIGHT)
         self._asked = Asked(
             self._wire.host, wire_name, provider.key_variable(settings), (provider.addresses or ("the endpoint",))[0]
         )
         self._provider = provider
-        self._pace = Pace()
+        self._pace = Pace(Limits(settings.rpm, settings.tpm, settings.concurrency))
         # Parameters that this model refused: dropped or renamed from then on.
         self._unfit: set[str] = set()
         # One client for each loop: a client's open connections belong to the loop that opened them.
@@ -105,7 +112,8 @@ class HostedModel:
         async def send() -> Reply | Unanswered | Trouble:
             return await self._send(client, worded)
 
-        answer: Reply | Unanswered | Trouble = await persist(send, self._patience, self._pace)
+        expected = tokens.about(worded) + EXPECTED if self.settings.tpm else 0
+        answer: Reply | Unanswered | Trouble = await persist(send, self._patience, self._pace, expected, _used)
         if isinstance(answer, Trouble):
             return Unanswered(answer.kind, answer.cause, self.name)
         if isinstance(answer, Unanswered):
@@ -163,6 +171,7 @@ class HostedModel:
                 # A value, as for any other end; the class alone, since the text may hold what was sent.
                 cause = f"the request to {host} could not be made ({type(error).__name__})"
                 return Trouble("unavailable", cause, passing=False)
+            self._pace.heed(sent.headers)
             body = _json(sent)
             refused = refused_parameter(sent.status, body)
             if not refused or refused in unfit:
@@ -185,6 +194,10 @@ class HostedModel:
             status = code if isinstance(code, int) and 400 <= code < 600 else 502
             return judge(status, problem, sent.headers, self._asked)
         return self._wire.read(body)
+
+
+def _used(answer: Reply | Unanswered | Trouble) -> int:
+    return 0 if isinstance(answer, Trouble) else answer.usage.input_tokens + answer.usage.output_tokens
 
 
 def _json(sent: Sent) -> Any:

@@ -6,6 +6,7 @@ providers' public API references.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from extractor.models.hosted import HostedModel
@@ -78,6 +79,9 @@ _ROWS: tuple[Provider, ...] = (
     _local("llamacpp", 8080, "LLAMACPP"),
 )  # fmt: skip
 
+MOST = 64
+"""Models of a provider that are remembered."""
+
 PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _ROWS}
 
 
@@ -86,13 +90,22 @@ class Factory:
 
     def __init__(self, provider: Provider) -> None:
         self.provider = provider
+        self._made: dict[tuple[object, ...], HostedModel] = {}
 
     def __call__(self, name: str, settings: Settings | None = None) -> HostedModel:
-        """The model of that name.
+        """The model of that name: the same object for the same settings and environment, so that its connections and
+        what it has learnt of the provider's limits serve every call of a process.
 
         :raises ConfigurationError: when the name or a setting is none.
         """
-        return HostedModel(self.provider, name, settings)
+        settings = settings or Settings()
+        variables = (*self.provider.addresses, *self.provider.keys, settings.key or "")
+        key = (os.getpid(), name, settings.as_key, *map(os.environ.get, variables))
+        if key not in self._made:
+            if len(self._made) >= MOST:
+                self._made.clear()
+            self._made[key] = HostedModel(self.provider, name, settings)
+        return self._made[key]
 
 
 FACTORIES: Mapping[str, Factory] = {name: Factory(provider) for name, provider in PROVIDERS.items()}

@@ -13,13 +13,14 @@ from collections import deque
 from dataclasses import dataclass
 
 FINE = 0.01  # seconds; to shorter intervals a late timer is made up for, with longer ones it is worth waking in time
-_SLACK = 0.05  # seconds of lateness that are caught up, so that slips of timers cost nothing
+_SLACK = 0.1  # seconds of lateness that are caught up, so that slips of timers cost nothing; so much at the start too
 _CLOSE = 0.5  # of the interval: how close starts may follow then
 _APART, _STEP, _FARTHEST = 1.0, 0.012, 1.1  # of the interval, once a refusal shows that the server saves nothing up
 _FIRST_RATE, _FIRST_DOUBLING = 100.0, 0.1  # requests a second, and seconds until they are twice as many
 _BELOW = 0.97  # of the measured rate: small buckets refuse what comes a little early
 _GROWTH, _DOUBLING, _SLOWEST_DOUBLING = 0.005, 4.0, 60.0  # of the rate a second; the growth doubles every so often
 _HORIZON = 4.0  # seconds; what was taken longer ago tells of another rate of ours
+_MARKS = 16  # moments that are remembered, spread over the horizon
 _FREE = 10_000.0  # requests a second above which a learnt rate is none
 _BURST = 0.1  # of the tokens a minute, that may be used at once
 
@@ -49,7 +50,7 @@ class Rate:
         self._started = self._refusals = 0
         self._starts: deque[float] = deque(maxlen=64)
         self._lowered = -math.inf
-        self._marks: deque[Mark] = deque(maxlen=16)
+        self._marks: deque[Mark] = deque(maxlen=_MARKS)
 
     def current(self, now: float) -> float | None:
         """Requests a second that are kept now; ``None`` while no limit is known."""
@@ -82,6 +83,8 @@ class Rate:
             if now - self._next > 1:
                 self._marks.clear()  # nobody wanted anything, so that what was taken since says nothing about a limit
             self._calm += min(now - self._last, 2 / self._base)
+            if self._started == 0:
+                self._next = now - _SLACK
             self._next = (self._next if now - self._next <= _SLACK else now) + 1 / rate
             if self.given is None and rate > _FREE:
                 self._base = None
@@ -116,7 +119,7 @@ class Rate:
         if self._base is None:
             self._next = now
         self._base, self._calm = rate, 0.0
-        if not self._marks or mark.moment - self._marks[-1].moment >= _SLACK:
+        if not self._marks or mark.moment - self._marks[-1].moment >= horizon / _MARKS:
             self._marks.append(mark)
 
     def forget(self) -> None:

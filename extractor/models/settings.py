@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +26,7 @@ class Settings:
     :param context: tokens that the model reads, question and answer together; a longer question is not sent.
     :param headers: sent with every request.
     :param transport: ``lean``, or ``sdk`` to send chat completions through the vendor's SDK.
+    :param patience: seconds that a rate limit is waited out; a night by default, less where another model stands by.
     :param timeout: seconds after which one request is given up.
     """
 
@@ -40,7 +41,14 @@ class Settings:
     context: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     transport: str = "lean"
+    patience: float | None = None
     timeout: float = 300.0
+
+    @property
+    def as_key(self) -> tuple[object, ...]:
+        """The settings as the key of a dictionary."""
+        values = (getattr(self, one.name) for one in fields(self))
+        return tuple(tuple(sorted(value.items())) if isinstance(value, Mapping) else value for value in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

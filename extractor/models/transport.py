@@ -6,8 +6,8 @@ number of requests is the number counted here.
 
 - Trouble that may pass (5xx, timeouts, dropped connections, bodies that are no answer) is met with at most
   :attr:`Patience.tries` requests in all, with exponential pauses and full jitter between them.
-- A rate limit spends none of these: it is waited out until :attr:`Patience.seconds` are over. All asks of a model share
-  one :class:`~extractor.models.pace.Pace`, which learns from each refusal how fast they may go.
+- A rate limit spends none of these: it is waited out until :attr:`Patience.limited` seconds are over. All asks of a
+  model share one :class:`~extractor.models.pace.Pace`, which learns from each refusal how fast they may go.
 - A server's own word (``Retry-After``, ``retry-after-ms``) goes before our pauses. Where it asks for more than is left
   of the time, the ask ends at once.
 
@@ -61,6 +61,8 @@ class Patience:
     :param tries: requests in all for trouble other than a rate limit.
     :param seconds: time limit over requests and pauses, in seconds; no pause is begun that would end after it. Standing
         in line for a slot does not count: with a small limit and many workers it may take longer than any trouble.
+    :param limited: time limit over all the waiting for rate limits, which do not count towards ``seconds``; the same
+        as ``seconds`` by default.
     :param first: upper bound of the first pause in seconds; each further bound is twice the one before.
     :param longest: the greatest upper bound of a pause, in seconds.
     :param sleep: how to wait, given for tests.
@@ -69,6 +71,7 @@ class Patience:
 
     tries: int = 4
     seconds: float = 600.0
+    limited: float | None = None
     first: float = 1.0
     longest: float = 60.0
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False)
@@ -83,7 +86,8 @@ class _Attempts(Generic[T]):
         self.pace = pace
         self.tokens = tokens
         self.used = used
-        self.began = patience.clock()
+        self.started = self.began = patience.clock()
+        self.limited_at: float | None = None
         self.requests = 0
         self.spent = 0
         self._jitter = wait_random_exponential(multiplier=patience.first, max=patience.longest)
@@ -92,14 +96,25 @@ class _Attempts(Generic[T]):
     def elapsed(self) -> float:
         return self.patience.clock() - self.began
 
+    def is_beyond(self, wait: float, *, limited: bool) -> bool:
+        """Whether so long a wait would end after the time limit of its kind."""
+        if limited and self.patience.limited is not None:
+            return self.patience.clock() - self.started + wait > self.patience.limited
+        return self.elapsed + wait > self.patience.seconds
+
     async def one(self, send: Callable[[], Awaitable[T | Trouble]]) -> T | Trouble:
         """Wait until the way is free, then make one request."""
         stood = self.patience.clock()
+        if self.limited_at is not None and self.patience.limited is not None:
+            self.began += stood - self.limited_at  # what a rate limit takes is no trouble's time
+        self.limited_at = None
         left = self.pace.left(stood)
-        if self.elapsed + left > self.patience.seconds:
+        if self.is_beyond(left, limited=True):
             return Trouble("rate_limited", f"the provider asks to wait {left:.0f} s more", passing=False)
         async with self.pace.slot(self.tokens) as slot:
-            self.began += self.patience.clock() - stood
+            in_line = self.patience.clock() - stood
+            self.began += in_line
+            self.started += in_line
             self.requests += 1
             answer = await send()
             self._note(slot, answer)
@@ -114,14 +129,16 @@ class _Attempts(Generic[T]):
 
     def is_over(self, state: RetryCallState) -> bool:
         """Whether the tries are used up, or the coming pause would end after the time limit."""
-        return self.spent >= self.patience.tries or self.elapsed + state.upcoming_sleep > self.patience.seconds
+        limited = not self._last(state).spends
+        return self.spent >= self.patience.tries or self.is_beyond(state.upcoming_sleep, limited=limited)
 
     def give_up(self, state: RetryCallState) -> Trouble:
         """The last trouble, with what was done about it."""
         trouble = self._last(state)
         asked = "" if not trouble.wait else f", which asks to wait {trouble.wait:.0f} s more"
         requests = "1 request" if self.requests == 1 else f"{self.requests} requests"
-        return replace(trouble, cause=f"{trouble.cause}{asked}; gave up after {requests} in {self.elapsed:.0f} s")
+        seconds = self.patience.clock() - self.started
+        return replace(trouble, cause=f"{trouble.cause}{asked}; gave up after {requests} in {seconds:.0f} s")
 
     def _note(self, slot: Slot, answer: T | Trouble) -> None:
         if not isinstance(answer, Trouble):
@@ -131,7 +148,8 @@ class _Attempts(Generic[T]):
         else:
             # A wait beyond our patience holds nobody else up: it may be the word of one bad moment, and a process
             # that lives long must not stay locked for a day by one header.
-            bearable = answer.wait is not None and self.elapsed + answer.wait <= self.patience.seconds
+            self.limited_at = self.patience.clock()
+            bearable = answer.wait is not None and not self.is_beyond(answer.wait, limited=True)
             slot.refused(answer.wait if bearable else None)
 
     def _spread(self, wait: float) -> float:

@@ -227,8 +227,8 @@ def _check_aliases(table: Any, file: Path, name: str) -> None:
             problem = _problem(key, value)
             if problem:
                 raise ConfigurationError(f"{where} {key} {problem}")
-        if not values.get("provider"):
-            raise ConfigurationError(f"{where} has no provider", hint="for example provider = 'openai'")
+        if not values.get("provider") and "/" not in str(values.get("model", "")).strip("/"):
+            raise ConfigurationError(f"{where} has no provider", hint="for example model = 'openai/NAME'")
         if not (values.get("model") or values.get("deployment")):
             raise ConfigurationError(f"{where} names neither model nor deployment")
 
@@ -294,4 +294,7 @@ def _amount(value: Any) -> Decimal | None:
 def _alias(name: str, values: Mapping[str, Any]) -> Alias:
     price = values.get("price")
     exact = Price(**{key: Decimal(amount) for key, amount in price.items()}) if price is not None else None
-    return Alias(name, **{**values, "price": exact})
+    provider, model = values.get("provider"), values.get("model")
+    if not provider and isinstance(model, str):  # written as on the command line
+        provider, _, model = model.partition("/")
+    return Alias(name, **{**values, "provider": provider, "model": model, "price": exact})

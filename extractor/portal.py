@@ -7,6 +7,7 @@ such calls share this loop, so that clients, limits and the local model's server
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import os
 import threading
@@ -16,6 +17,8 @@ from typing import Any, TypeVar
 from extractor.errors import UsageError
 
 T = TypeVar("T")
+
+LEAVE_SECONDS = 2.0
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -29,7 +32,16 @@ def loop() -> asyncio.AbstractEventLoop:
         if _loop is None or _owner != os.getpid():
             _loop, _owner = asyncio.new_event_loop(), os.getpid()
             threading.Thread(target=_loop.run_forever, name="extractor-loop", daemon=True).start()
+            atexit.register(_leave, _loop, _owner)
         return _loop
+
+
+def _leave(ours: asyncio.AbstractEventLoop, owner: int) -> None:
+    """Close what is held open for the loop, such as connections to providers, before the interpreter goes."""
+    if owner == os.getpid() and ours.is_running():
+        closing = asyncio.run_coroutine_threadsafe(ours.shutdown_asyncgens(), ours)
+        with contextlib.suppress(Exception):  # on the way out nobody can do anything about it
+            closing.result(LEAVE_SECONDS)
 
 
 def call(work: Coroutine[Any, Any, T]) -> T:

@@ -3,11 +3,11 @@
     python benchmarks/rate_limit.py
     python benchmarks/rate_limit.py --burst 1 --word whole --rpm 3000
 
-The server is a process of its own. It answers after a latency, and refuses at once what its bucket does not hold: with
-``Retry-After`` in whole seconds (``whole``), with a decimal one (``decimal``), in exact milliseconds (``ms``), or
-without a word (``none``). 300 asks of 64 workers go through the retry layer over plain sockets, so that what is measured
-is the pace and no SDK. ``refused`` is the share of all requests; ``late`` is that share after the first two seconds, when what
-can be learnt has been learnt. An answer that belongs to another ask stops the benchmark.
+The server is a process of its own. It answers after a latency, and refuses at once what its bucket does not hold:
+with ``Retry-After`` in whole seconds (``whole``), with a decimal one (``decimal``), in exact milliseconds (``ms``),
+or without a word (``none``). 300 asks of 64 workers go through the retry layer over plain sockets, so that what is
+measured is the pace and no SDK. ``refused`` is the share of all requests; ``late`` is that share after the first two
+seconds, when what can be learnt has been learnt. An answer that belongs to another ask stops the benchmark.
 """
 
 from __future__ import annotations

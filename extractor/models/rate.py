@@ -2,8 +2,8 @@
 
 A refusal says that the server's allowance was used up at the moment of the request. What was taken between two such
 moments, divided by the time between them, is the server's limit, however much it may save up for a burst. We go a
-little below that, and up again: slowly at first, faster the longer nothing is refused. Up to twice the limit is found
-within some twenty seconds, ten times the limit within half a minute.
+little below that, and up again: slowly at first, faster the longer nothing is refused. A limit that rises,
+to twice or to ten times what it was, is found again within a minute.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def test_a_held_pace_answers_without_a_request() -> None:
 
 
 def test_tokens_are_counted_once_an_answer_came() -> None:
-    """What was thought is taken before a request, given back when it is refused, and corrected by what the answer took."""
+    """What was thought is taken before a request, given back when it is refused, and put right by the answer."""
     clock, server = Clock(), Server(LIMITED, "x" * 100)
     pace = Pace(Limits(tpm=6000), clock=lambda: clock.now, sleep=clock.sleep)
 

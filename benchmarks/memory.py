@@ -2,9 +2,9 @@
 
     python benchmarks/memory.py --documents 5000
 
-A stub in a process of its own answers at once; the pipeline writes to SQLite. Resident memory is read after the first 500
-documents and after all of them; what it has grown by is divided by the documents between. "Kept" holds every outcome in a
-list, as ``list(pipeline.map(...))`` does; "records" holds ``outcome.records`` alone.
+A stub in a process of its own answers at once; the pipeline writes to SQLite. Resident memory is read after the first
+500 documents and after all of them; what it has grown by is divided by the documents between. "outcomes" keeps every
+outcome in a list, as ``list(pipeline.map(...))`` does; "records" keeps ``outcome.records`` alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
 FIRST = 500
-KEPT = {"nothing": lambda outcome: None, "records": lambda outcome: outcome.records, "outcomes": lambda outcome: outcome}
+KEPT = {"nothing": lambda _: None, "records": lambda outcome: outcome.records, "outcomes": lambda outcome: outcome}
 
 
 def resident() -> float:

@@ -4,8 +4,8 @@
     python benchmarks/repair.py --project elsewhere --pipeline receipts --gold elsewhere/gold.jsonl --replies kept.jsonl
 
 Gold is as for ``accuracy.py``; only fields that are no lists are scored, and text is compared by its letters and
-digits. Every policy is given the same answers to the same questions, so that all of them start from one and the same first
-answer; with ``--replies`` they are kept for the next time too.
+digits. Every policy is given the same answers to the same questions, so that all of them start from one and the same
+first answer; with ``--replies`` they are kept for the next time too.
 
 For each policy: fields right after one attempt, two and so on; and of the fields that a check caught in the first
 answer, how many were wrong, and how many of those are right in the end. A check catches the field that it names and, as
@@ -98,6 +98,7 @@ class Tally:
     caught_wrong: int = 0
     mended: list[int] = field(default_factory=list)
     broken: int = 0
+    stored: list[tuple[int, int]] = field(default_factory=list)
     by_field: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
@@ -105,6 +106,7 @@ class Tally:
 
     def __post_init__(self) -> None:
         self.right, self.mended = [0] * self.attempts, [0] * self.attempts
+        self.stored = [(0, 0)] * self.attempts
 
     def add(self, outcome: Outcome, gold: list[Record], functions: dict[str, Function], style: Style) -> None:
         """Score one document."""
@@ -120,6 +122,9 @@ class Tally:
             now = graded(answered[: number + 1], gold, functions, style)
             self.right[number] += sum(now.values())
             self.mended[number] += sum(now[key] and not first[key] and key[1] in names for key in now)
+            kept = graded(answered[: number + 1], gold, functions, style, is_rejected_too=False)
+            good, bad = self.stored[number]
+            self.stored[number] = good + sum(kept.values()), bad + len(kept) - sum(kept.values())
             if number + 1 == self.attempts:
                 self.broken += sum(first[key] and not now[key] for key in now)
                 self.by_field.update(f"{key[1]} {was}" for key in now for was in _changes(first[key], now[key]))
@@ -134,6 +139,8 @@ class Tally:
         right = " ▸ ".join(map(str, self.right))
         yield f"header fields right of {self.scored}: {right} (right before, wrong after: {self.broken})"
         share = f" = {self.mended[-1] / self.caught_wrong:.0%}" if self.caught_wrong else ""
+        stored = " ▸ ".join(f"{good} right, {bad} wrong" for good, bad in self.stored)
+        yield f"of these in accepted records: {stored}"
         yield (
             f"fields that a check caught {self.caught}, of them wrong {self.caught_wrong}, "
             f"of those right afterwards {' ▸ '.join(map(str, self.mended))}{share}"
@@ -160,9 +167,15 @@ def faults(attempts: list[Attempt], functions: dict[str, Function]) -> set[str]:
 
 
 def graded(
-    attempts: list[Attempt], gold: list[Record], functions: dict[str, Function], style: Style
+    attempts: list[Attempt],
+    gold: list[Record],
+    functions: dict[str, Function],
+    style: Style,
+    *,
+    is_rejected_too: bool = True,
 ) -> dict[tuple[int, str], bool]:
-    """Which fields of the gold records are right after these attempts."""
+    """Which fields of the gold records are right after these attempts, in records that were accepted or also in those
+    that were not."""
     accepted: list[Record] = []
     left: list[Record] = []
     for attempt in attempts:
@@ -176,7 +189,8 @@ def graded(
         left = rejected if rejected or any(verdict in KEPT for verdict, _ in read) else left
     return {
         (number, name): same(found.get(name), value)
-        for number, (found, one) in enumerate(pair([*accepted, *left], gold))
+        for number, (found, one) in enumerate(pair([*accepted, *(left if is_rejected_too else ())], gold))
+        if found or is_rejected_too
         for name, value in header(one).items()
     }
 

@@ -33,7 +33,7 @@ NUMBER = re.compile(r"Invoice number: (T-\d+)")
 
 def document(number: int) -> bytes:
     """An invoice of five lines, as text."""
-    rows = "\n".join(f"{line}  Widget of size {line}    2   {10 + line}.50   {21 + 2 * line}.00" for line in range(LINES))
+    rows = "\n".join(f"{n}  Widget of size {n}    2   {10 + n}.50   {21 + 2 * n}.00" for n in range(LINES))
     return (
         f"Northwind Traders Ltd\n12 Harbour Road\nBristol\n\nINVOICE\n\nInvoice number: T-{number:06d}\n"
         f"Date: 5 March 2024\nBill to: Fabrikam GmbH\n\n#  Item  Qty  Price  Amount\n{rows}\n\n"
@@ -44,9 +44,12 @@ def document(number: int) -> bytes:
 def arguments(number: str) -> dict[str, Any]:
     """What the model reads in it."""
     lines = [
-        {"description": f"Widget of size {n}", "quantity": "2", "unit_price": f"{10 + n}.50", "amount": f"{21 + 2 * n}.00"}
+        {
+            "description": f"Widget of size {n}", "quantity": "2", "unit_price": f"{10 + n}.50",
+            "amount": f"{21 + 2 * n}.00",
+        }
         for n in range(LINES)
-    ]
+    ]  # fmt: skip
     return {
         "invoice_number": number, "issue_date": "5 March 2024", "due_date": None, "seller": "Northwind Traders Ltd",
         "buyer": "Fabrikam GmbH", "currency": "EUR", "net": "125.00", "tax": "25.00", "total": "150.00",
@@ -97,8 +100,8 @@ def run_pipeline(documents: int, workers: int, transport: str, folder: Path) -> 
     """The pipeline over the documents, its records in SQLite."""
     from extractor import Pipeline
     from extractor.extraction import Source
-    from extractor.models.providers import PROVIDERS
     from extractor.models.hosted import HostedModel
+    from extractor.models.providers import PROVIDERS
     from extractor.models.settings import Settings
     from schemas.invoice import create_invoice
 
@@ -141,7 +144,11 @@ def run_sdk(documents: int, workers: int, base_url: str) -> tuple[float, float]:
             async def worker() -> None:
                 for _ in left:
                     sent = await client.chat.completions.create(
-                        model="stub", messages=messages, tools=tools, tool_choice="required", max_tokens=4096  # type: ignore[call-overload]
+                        model="stub",
+                        messages=messages,
+                        tools=tools,
+                        tool_choice="required",
+                        max_tokens=4096,  # type: ignore[call-overload]
                     )
                     json.loads(sent.choices[0].message.tool_calls[0].function.arguments)
 

@@ -38,6 +38,8 @@ SUCCESS = "SUCCESS"
 AT_ONCE = 32
 """Calls of one reply that run at the same time."""
 
+_MOST_BODIES = 1024
+
 MOST_FLAGS = 20
 """Remarks about ignored arguments that one call may make."""
 
@@ -78,7 +80,13 @@ async def perform(
         async with gate:
             return await invoke(prepared)
 
+    if len(calls) == 1 and not _has_async_body(functions.get(calls[0].name)):
+        return (await one(calls[0]),)  # no task of its own: a plain function sees its thread's copy of the context
     return tuple(await asyncio.gather(*map(one, calls)))
+
+
+def _has_async_body(function: Function | None) -> bool:
+    return function is not None and _is_async(function.body)
 
 
 # -- decode, repair, validate ------------------------------------------------------------------------------------------
@@ -114,7 +122,8 @@ def _validated(
         again = _check(call, function, nulled, context, validation) if nulled != arguments else found
         found = again if isinstance(again, Prepared) else found
     if isinstance(found, Prepared):
-        return replace(found, flags=tuple(dict.fromkeys((*remarks, *found.flags))))
+        flags = tuple(dict.fromkeys((*remarks, *found.flags)))
+        return found if flags == found.flags else replace(found, flags=flags)
     return _refused(call, function, arguments, found)
 
 
@@ -123,7 +132,8 @@ def _check(
 ) -> Prepared | list[Problem]:
     """Keys, texts and values, all at once."""
     flags: list[Any] = []
-    problems = [Problem(path, "holds characters that are no valid text") for path in broken_text(arguments)]
+    broken = () if _is_plain(call.arguments) else broken_text(arguments)
+    problems = [Problem(path, "holds characters that are no valid text") for path in broken]
     foreign = tuple(undeclared(arguments, function.parameters, function.parameters))
     if function.strict:
         problems += [Problem(path, feedback.FOREIGN) for path in foreign]
@@ -160,10 +170,22 @@ def _ignored(function: Function, foreign: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{function.name}: {path} is no argument and was ignored" for path in named)
 
 
+def _is_plain(arguments: object) -> bool:
+    """Whether arguments are text that can hold no halves of characters: it has no other letters and no escapes."""
+    return isinstance(arguments, str) and arguments.isascii() and "\\u" not in arguments
+
+
+_AS_THEY_ARE = frozenset((bool, int, float, type(None)))
+
+
 def _storable(value: Any) -> Any:
     """Arguments as JSON has them: fractions as their text, and no text that cannot be stored."""
-    if isinstance(value, Mapping):
-        return {feedback.clean(str(key)): _storable(item) for key, item in value.items()}
+    if type(value) is str:  # the most there are
+        return value if value.isascii() and "\0" not in value else feedback.clean(value)
+    if isinstance(value, (dict, Mapping)):
+        return {
+            _storable(str(key)): item if type(item) in _AS_THEY_ARE else _storable(item) for key, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [_storable(item) for item in value]
     if isinstance(value, (Decimal, str)):
@@ -209,6 +231,9 @@ async def _run(prepared: Prepared) -> Any:
     if function.body is itself:
         return prepared.value
     work = partial(function.call, prepared.value, prepared.context)
+    if function.timeout is None:
+        value = work() if _is_async(function.body) else await _in_thread(work, function)
+        return await value if inspect.isawaitable(value) else value
     try:
         async with asyncio.timeout(function.timeout) as limit:
             value = work() if _is_async(function.body) else await _in_thread(work, function)
@@ -219,8 +244,18 @@ async def _run(prepared: Prepared) -> Any:
         raise
 
 
+_ASYNC: dict[int, tuple[Callable[..., Any], bool]] = {}
+
+
 def _is_async(body: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(body) or inspect.iscoroutinefunction(type(body).__call__)
+    """Whether a body is awaited; found out once for each body (which is held, so that its identity is its own)."""
+    known = _ASYNC.get(id(body))
+    if known is None:
+        if len(_ASYNC) >= _MOST_BODIES:
+            _ASYNC.clear()
+        found = inspect.iscoroutinefunction(body) or inspect.iscoroutinefunction(type(body).__call__)
+        known = _ASYNC[id(body)] = (body, found)
+    return known[1]
 
 
 async def _in_thread(work: Callable[[], Any], function: Function) -> Any:

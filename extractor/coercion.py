@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from extractor.fields.nulls import nullish
-from extractor.parameters import Schema, branches, inner, kind_of
+from extractor.parameters import Schema, branches, inner, kind_of, properties_of
 
 DEEPEST = 40
 """Levels of nesting that arguments may have."""
@@ -73,7 +73,8 @@ def read_json(text: str) -> Any:
         if fenced is None:
             raise _unusable_text(text, error) from None
         value = _loads(fenced)
-    _measure(value, 0)
+    if text.count("{") + text.count("[") > DEEPEST:  # all else that is measured, the decoder has seen to
+        _measure(value, 0)
     return value
 
 
@@ -283,13 +284,15 @@ class _Walk:
         self.remarks: list[str] = []
 
     def value(self, given: Any, schema: Any, path: str, depth: int) -> Any:
-        if depth > DEEPEST:
+        if given is None or depth > DEEPEST:
             return given
         options = branches(schema, self._root)
         if isinstance(given, (int, float, Decimal)) and not isinstance(given, bool):
             given = _as_text(given, {kind_of(option) for option in options})
         if isinstance(given, str):
             given = self._string(self._without_nul(given, path), options, path)
+            if isinstance(given, str):
+                return given
         if isinstance(given, Mapping):
             return self.mapping(given, _chosen(given, options), path, depth)
         if isinstance(given, (list, tuple)):
@@ -300,11 +303,12 @@ class _Walk:
 
     def mapping(self, given: Mapping[str, Any], schema: Schema | None, path: str, depth: int) -> dict[str, Any]:
         mended: dict[str, Any] = {}
+        below = f"{path}." if path else ""
+        declared = properties_of(schema, self._root)
         for sent, value in given.items():
             key = self._without_nul(sent, path)
-            where = f"{path}.{key}" if path else key
-            known = inner(schema, key, self._root) if schema is not None else None
-            mended.setdefault(key, self.value(value, known, where, depth + 1))
+            known = declared[key] if key in declared else inner(schema, key, self._root)
+            mended.setdefault(key, self.value(value, known, below + key, depth + 1))
         properties = (schema or {}).get("properties", {})
         for key in (schema or {}).get("required", ()):
             if key not in mended and _is_nullable(branches(properties.get(key), self._root)):
@@ -318,11 +322,14 @@ class _Walk:
 
     def _string(self, given: str, options: tuple[Schema, ...], path: str) -> Any:
         wanted = _wanted(options)
-        if wanted.anything or given in wanted.members:
+        if wanted.anything:
             return given
-        alike = {member for member in wanted.members if isinstance(member, str) and _same(member, given)}
-        if len(alike) == 1:
-            return alike.pop()
+        if wanted.members:
+            if given in wanted.members:
+                return given
+            alike = {member for member in wanted.members if isinstance(member, str) and _same(member, given)}
+            if len(alike) == 1:
+                return alike.pop()
         if wanted.nullable and nullish(given) and not (wanted.free_text and self._is_printed(given)):
             return None
         return given if wanted.text else self._container(given, options, path)

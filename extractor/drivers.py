@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from extractor.chain import Answer, Flow
 from extractor.matching import canonical
-from extractor.messages import Ask, Calls, Message, Reply, ToolResult, Unanswered
+from extractor.messages import Ask, Calls, Message, Offer, Reply, ToolResult, Unanswered
 from extractor.outcome import Outcome
 
 Put = Callable[[Ask], Awaitable[Reply | Unanswered]]
@@ -96,15 +96,28 @@ def kept(put: Put, replies: Replies, identity: Callable[[int], str], asking: Ask
 
 def request_key(identity: str, ask: Ask) -> str:
     """One key for equal questions to the same model: never paths, keys, context or dates enter it."""
-    parts = [
-        identity,
-        [_shown(message) for message in ask.messages],
-        [[offer.name, offer.description, _in_order(offer.parameters), offer.strict] for offer in ask.offers],
-        astuple(ask.sampling),
-    ]
+    parts = [canonical(identity), canonical([_shown(message) for message in ask.messages]), _offered(ask.offers)]
+    parts.append(canonical(astuple(ask.sampling)))
     if (ask.tool_choice, ask.parallel) != ("required", True):
-        parts.append([ask.tool_choice, ask.parallel])
-    return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        parts.append(canonical([ask.tool_choice, ask.parallel]))
+    return hashlib.sha256(f"[{','.join(parts)}]".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_OFFERED: dict[tuple[int, ...], tuple[tuple[Offer, ...], str]] = {}
+_MOST_OFFERED = 256
+
+
+def _offered(offers: tuple[Offer, ...]) -> str:
+    """Offers in a request key. The same objects are offered for every document, so that their text is made once; it is
+    held together with them, so that no other object can have their identity."""
+    identity = tuple(map(id, offers))
+    known = _OFFERED.get(identity)
+    if known is None:
+        if len(_OFFERED) >= _MOST_OFFERED:
+            _OFFERED.clear()
+        shown = [[one.name, one.description, _in_order(one.parameters), one.strict] for one in offers]
+        known = _OFFERED[identity] = (tuple(offers), canonical(shown))
+    return known[1]
 
 
 def _shown(message: Message) -> list[object]:

@@ -14,7 +14,6 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
-from weakref import WeakValueDictionary
 
 from extractor import prompts
 from extractor.attempts import Policy
@@ -24,13 +23,13 @@ from extractor.chain import opening, until_success
 from extractor.conversation import KEPT, Conversation, Rules
 from extractor.documents import Document, load
 from extractor.documents.loading import is_quick, read_bytes
-from extractor.drivers import Asking, arun, kept
+from extractor.drivers import arun, kept
 from extractor.engines.local import LeftForLater
 from extractor.errors import DocumentError, ExtractorError, UnreadableDocument
 from extractor.events import Handlers, Watch, live
 from extractor.fields.style import Style
 from extractor.functions import Context, Function
-from extractor.messages import Ask, Calls, Image, Reply, Sampling, ToolCall, ToolResult, Unanswered, Verdict
+from extractor.messages import Ask, Calls, Image, Offer, Reply, Sampling, ToolCall, ToolResult, Unanswered, Verdict
 from extractor.models import Model
 from extractor.outcome import Outcome, Status
 from extractor.store.codec import call_hash
@@ -92,15 +91,15 @@ class Plan:
     """The model is shown the pages as pictures too."""
     handlers: Handlers = field(default_factory=Handlers)
     """Who wants to know what happens."""
-    busy: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
-    """Documents in hand, by hash: a file that lies there twice is read once."""
-    asking: Asking = field(default_factory=WeakValueDictionary)
-    """Questions that are being put: documents of equal text are asked about once."""
+    offers: tuple[Offer, ...] = field(init=False)
+    """What the functions offer; the same objects for every document, by which their texts are known again."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offers", tuple(function.offer for function in self.functions.values()))
 
     def opening(self, text: str, images: Sequence[Image] = ()) -> Conversation:
         """The conversation about a document before the first ask."""
-        offers = [function.offer for function in self.functions.values()]
-        return opening(prompts.opening(text, self.instructions, images), offers, self.rules, self.sampling)
+        return opening(prompts.opening(text, self.instructions, images), self.offers, self.rules, self.sampling)
 
     def watch(self, document: str, source: str) -> AbstractContextManager[Watch]:
         """Tells the handlers of one document, from here to the end of the block."""
@@ -108,10 +107,11 @@ class Plan:
         return self.handlers.document(document, source, self.pipeline, self.run, names)
 
     def one_at_a_time(self, document: str) -> asyncio.Lock:
-        """Held while a document is in hand; the second of two equal ones then finds it settled."""
-        lock = self.busy.get(document)
+        """Held while a document is in hand, also by another call; the second of two equal ones finds it settled."""
+        busy, key = self.store.in_hand().documents, f"{self.pipeline} {document}"
+        lock = busy.get(key)
         if lock is None:
-            lock = self.busy[document] = asyncio.Lock()
+            lock = busy[key] = asyncio.Lock()
         return lock
 
 
@@ -249,7 +249,9 @@ class Passage:
         self._context = replace(self._context, document=document, style=understood.style)
         self._validation = {"style": understood.style, "text": document.text}
         state = plan.opening(document.text, understood.images)
-        put = kept(self.replies.ask, self.replies, lambda rank: plan.models[rank].identity, plan.asking)
+        put = kept(
+            self.replies.ask, self.replies, lambda rank: plan.models[rank].identity, plan.store.in_hand().questions
+        )
         flow = until_success(state, plan.policy)
         outcome = await arun(flow, self._watch.put(put), self._watch.perform(self._perform))
         if not document.is_complete:

@@ -192,6 +192,7 @@ UnansweredKind = Literal[
     "unavailable",  # 5xx, dropped connections, bodies that are no answer, for longer than our patience
     "timeout",
     "refused",  # the model or a content filter will not answer
+    "too_long",  # the question is longer than what the model, or its server as it is set up, reads
     "unauthorized",  # wrong or missing key
     "bad_request",  # the provider does not take the request
     "unknown_model",

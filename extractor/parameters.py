@@ -262,7 +262,7 @@ def _branches(schema: Any, root: Schema) -> tuple[Schema, ...]:
 _PROPERTIES: dict[tuple[int, int], tuple[Any, Schema, dict[str, Any]]] = {}
 
 
-def _properties(schema: Any, root: Schema) -> dict[str, Any]:
+def properties_of(schema: Any, root: Schema) -> dict[str, Any]:
     """The properties that the only alternative that is an object declares; kept as :func:`branches` are."""
     key = (id(schema), id(root))
     known = _PROPERTIES.get(key)
@@ -292,7 +292,7 @@ _JSON_TYPES: dict[type, str] = {
 def inner(schema: Any, key: str | int, root: Schema) -> Any:
     """The schema of one property or item, or ``None`` where none is declared."""
     if isinstance(key, str):
-        known = _properties(schema, root).get(key)
+        known = properties_of(schema, root).get(key)
         if known is not None:
             return known
     for branch in branches(schema, root):
@@ -320,16 +320,33 @@ def undeclared(arguments: Any, schema: Any, root: Schema, path: str = "", depth:
     """Paths of the keys that no alternative of the schema declares."""
     if depth > 40:
         return
-    if isinstance(arguments, Mapping):
-        closed = [one for one in branches(schema, root) if kind_of(one) == "object"]
-        open_ended = not closed or any(one.get("additionalProperties") is not False for one in closed)
+    if isinstance(arguments, (dict, Mapping)):
+        properties, open_ended = properties_of(schema, root), _is_open_ended(schema, root)
         for key, value in arguments.items():
-            declared = inner(schema, str(key), root)
+            declared = properties.get(key)
+            if declared is None:
+                declared = inner(schema, str(key), root)
             if declared is None and not open_ended:
                 yield f"{path}{key}"
-            elif declared is not None:
+            elif declared is not None and isinstance(value, (dict, list, Mapping)):
                 yield from undeclared(value, declared, root, f"{path}{key}.", depth + 1)
     elif isinstance(arguments, list):
         item = inner(schema, 0, root)
         for number, value in enumerate(arguments if item is not None else ()):
             yield from undeclared(value, item, root, f"{path}{number}.", depth + 1)
+
+
+_OPEN_ENDED: dict[tuple[int, int], tuple[Any, Schema, bool]] = {}
+
+
+def _is_open_ended(schema: Any, root: Schema) -> bool:
+    """Whether an object may hold keys that are not declared; kept as :func:`branches` are."""
+    key = (id(schema), id(root))
+    known = _OPEN_ENDED.get(key)
+    if known is None:
+        if len(_OPEN_ENDED) >= _MOST_BRANCHES:
+            _OPEN_ENDED.clear()
+        closed = [one for one in branches(schema, root) if kind_of(one) == "object"]
+        found = not closed or any(one.get("additionalProperties") is not False for one in closed)
+        known = _OPEN_ENDED[key] = (schema, root, found)
+    return known[2]

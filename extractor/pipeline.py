@@ -245,6 +245,8 @@ class Pipeline:
         names = listed(named)
         aliases = where.aliases
         over = {"rpm": options.rpm, "tpm": options.tpm, "concurrency": options.concurrency, "dialect": options.dialect}
+        if not names:
+            resolve(names)  # says so
         said = {name: alias.said for name, alias in aliases.items()}
         models = tuple(
             model
@@ -288,20 +290,22 @@ async def supervised(plan: Plan, sources: Iterable[Source], options: Options) ->
     :raises ProviderError: once what is in flight has ended.
     """
     workers = options.workers or default_workers(plan.models)
-    trouble, row = "", 0
+    trouble, row, answered = "", 0, False
     final: Outcome | None = None
     async for outcome in work(sources, lambda source: extract(plan, source), workers=workers, stop=options.stop):
         cause = outcome.unanswered
         if cause is not None and not outcome.is_cached:
             row = row + 1 if cause.kind == trouble else 1
             trouble = cause.kind
-            if cause.is_fatal or (row >= PATIENCE and cause.kind != "refused"):
+            # a request that is not taken is a matter of settings, unless others of its kind have been taken
+            is_fatal = cause.is_fatal and not (cause.kind == "bad_request" and answered)
+            if is_fatal or (row >= PATIENCE and cause.kind != "refused"):
                 final = final or outcome
                 if not options.stop.reason:
                     plan.handlers.stopped(plan.pipeline, plan.run, cause.model, cause.kind)
                 options.stop.drain(cause.cause)
-        else:
-            trouble, row = "", 0
+        elif outcome.attempts and not outcome.is_cached:
+            trouble, row, answered = "", 0, True
         yield outcome
     if final is not None and final.unanswered is not None:
         model = final.unanswered.model or plan.models[0].name

@@ -141,11 +141,14 @@ def applied(one: Wanted, call: ToolCall) -> ToolCall | None:
         return None
     asked = {place.name for place in one.places}
     foreign = [key for key in sent if key not in asked]
-    if foreign and sent.keys() >= {*one.offer.parameters.get("required", ())}:
-        return call  # the model has sent the whole record again, and may
     if any(key not in one.values or compact(one.values[key]) != compact(sent[key]) for key in foreign):
-        return None
-    if any(place.is_required and place.name not in sent for place in one.places):
+        is_whole = sent.keys() >= {*one.values, *one.offer.parameters.get("required", ())}
+        return call if is_whole else None  # the model has sent the whole record again, and may
+    needed = {*one.offer.parameters.get("required", ())}
+    # A model that repeats the record without a value that nobody needs has taken it back.
+    taken_back = {place.name for place in one.places if place.path[:1] == place.path and place.path[0] not in needed}
+    left_out = {place.name for place in one.places if place.is_required and place.name not in sent}
+    if left_out - (taken_back if foreign and sent.keys() >= needed else set()):
         return None
     found = {place.path: sent.get(place.name, GONE) for place in one.places}
     return with_values(one, call, found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +79,7 @@ def _wanted(one: Obligation, offer: Offer | None) -> Wanted | None:
     named = [_found(path, root, one.values) for path in one.paths]
     if not named or () in named:
         return None
-    beside = [[*_beside(path, one, root)] for path in named]
+    beside = [[*_beside(path, found, one, root)] for path, found in zip(one.paths, named, strict=True)]
     grouped = {path for path, others in zip(named, beside, strict=True) if others}
     whole = _outermost([*named, *(path for others in beside for path in others)])
     names: dict[str, Path] = {}
@@ -168,26 +168,37 @@ def is_nullable(schema: Schema, root: Schema) -> bool:
 # -- fields that a text names ------------------------------------------------------------------------------------------
 
 
-def _beside(path: Path, one: Obligation, root: Schema) -> Iterator[Path]:
-    """The fields beside a path that the text of its rejection names; longer names first, so that "total tax" is not
-    also "tax"."""
-    holder = path[:-1]
-    text = _told(one)
+def _beside(path: str, found: Path, one: Obligation, root: Schema) -> Iterator[Path]:
+    """The fields beside a place that the text of its rejection names."""
+    holder = found[:-1]
     holders = branches(_schema_at(holder, root) if holder else root, root)
     names = {str(name) for branch in holders for name in branch.get("properties", {})}
-    for name in sorted(names, key=lambda name: (-len(name), name)):
-        rest = _naming(name).sub("", text)
-        if rest != text and name != path[-1]:
+    for name in names_in(told(one, path), names):
+        if name != found[-1]:
             yield (*holder, name)
+
+
+def names_in(text: str, names: Iterable[str]) -> list[str]:
+    """Which of these names a text names; longer ones first, so that "total tax" is not also "tax"."""
+    found = []
+    for name in sorted(set(names), key=lambda name: (-len(name), name)):
+        rest = _naming(name).sub("", text)
+        if rest != text:
+            found.append(name)
         text = rest
+    return found
 
 
-def _told(one: Obligation) -> str:
-    """The messages under the paths at fault: not the lists of wrong names, nor what is quoted."""
-    parts = one.error.split("; ")
-    first = next((n for n, part in enumerate(parts) if part.partition(": ")[0] in one.paths), len(parts))
-    heads = "|".join(re.escape(path) for path in one.paths)
-    return _QUOTED.sub("''", re.sub(rf"(^|; )(?:{heads}): ", r"\1", "; ".join(parts[first:])))
+def told(one: Obligation, path: str) -> str:
+    """What the rejection says of a path: not what it says of others, and not what it quotes."""
+    said, is_mine = [], False
+    for part in one.error.split("; "):
+        head, _, message = part.partition(": ")
+        is_head = head in one.paths
+        is_mine = head == path if is_head else is_mine
+        if is_mine:
+            said.append(message if is_head else part)
+    return _QUOTED.sub("''", "; ".join(said))
 
 
 def _naming(name: str) -> re.Pattern[str]:

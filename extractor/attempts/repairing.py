@@ -20,7 +20,7 @@ def repair(state: Conversation) -> Step:
 
 
 def narrow(state: Conversation) -> Step:
-    """The same from a closed choice, where the document holds at least two candidates for some value."""
+    """The same from a closed choice, where the document holds candidates for some value."""
     records = repairable(state)
     closed = narrowed(state, records)
     return plan(state, closed, "narrow", _asked(closed, with_errors=False)) if closed else repair(state)

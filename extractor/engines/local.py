@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar
+
+AT_ONCE = 0.01
+"""Seconds in which items are listed together."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -47,14 +52,17 @@ async def work(
     """
     stop = stop or Stop()
     waiting: Iterator[Item] | None = iter(items)
+    listed: deque[Item] = deque()
     running: dict[asyncio.Task[Result], None] = {}
     try:
         while True:
-            while waiting is not None and len(running) < workers and not stop.reason:
-                item = await asyncio.to_thread(next, waiting, None)
-                if item is None:
+            while (listed or waiting is not None) and len(running) < workers and not stop.reason:
+                if not listed and waiting is not None:
+                    listed += await asyncio.to_thread(_some, waiting, workers)
+                if not listed:
                     waiting = None
                     break
+                item = listed.popleft()
                 task = asyncio.ensure_future(_handled(handle, item))
                 stop.watch(task)
                 running[task] = None
@@ -69,6 +77,17 @@ async def work(
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+
+def _some(waiting: Iterator[Item], most: int) -> list[Item]:
+    """The next items: those that come at once, so that a thread is not taken for each; a slow one comes alone."""
+    items: list[Item] = []
+    until = time.monotonic() + AT_ONCE
+    for item in waiting:
+        items.append(item)
+        if len(items) >= most or time.monotonic() > until:
+            break
+    return items
 
 
 async def _handled(handle: Callable[[Item], Awaitable[Result]], item: Item) -> Result:

@@ -40,7 +40,8 @@ def _refuse(kind: str, reason: str) -> NoReturn:
 
 
 def _style(info: ValidationInfo) -> Style:
-    style = info.context.get("style") if isinstance(info.context, Mapping) else None
+    context = info.context
+    style = context.get("style") if isinstance(context, (dict, Mapping)) else None  # dict: what is nearly always there
     return style if isinstance(style, Style) else UNDECIDED
 
 
@@ -53,13 +54,13 @@ def _flag(info: ValidationInfo, remark: str) -> None:
 
 def _decimal(value: Any, kind: str, read: Callable[[str], Decimal]) -> Decimal:
     """A typed number as it is, a float by its shortest form, a text as ``read`` reads it."""
-    if isinstance(value, bool) or not isinstance(value, Decimal | int | float | str):
-        _refuse(kind, f"write the {kind} as text, as it is printed")
     if isinstance(value, str):
         try:
             return read(value)
         except ValueError as error:
             _refuse(kind, str(error))
+    if isinstance(value, bool) or not isinstance(value, (Decimal, int, float)):
+        _refuse(kind, f"write the {kind} as text, as it is printed")
     number = value if isinstance(value, Decimal) else Decimal(repr(value) if isinstance(value, float) else value)
     if not number.is_finite():
         _refuse(kind, f"write the {kind} as a number, as it is printed")
@@ -75,6 +76,8 @@ def _decimal_type(kind: str, read: Callable[[str, Mark | None], Decimal]) -> Bef
 
 
 def _undoubted(number: Decimal, info: ValidationInfo, style: Style) -> Decimal:
+    if not style.doubtful_amounts:
+        return number
     size = number.copy_abs()
     for doubtful, token in style.doubtful_amounts:
         if doubtful == size:
@@ -150,7 +153,9 @@ def _question(code: str, info: ValidationInfo, style: Style) -> None:
 
 
 def _text(value: Any, info: ValidationInfo) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if isinstance(value, str) and value.isascii() and value.isprintable():
+        return " ".join(value.split())
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
         _refuse("text", "write this as text, as it is printed")
     text = _CONTROLS.sub("", str(value))
     if isinstance(value, str) and len(text) != len(value):

@@ -69,7 +69,9 @@ _TIME = re.compile(
 _ALLOWED = re.compile(r"[a-z\d .,/'()-]*")
 _PIECE = re.compile(r"\d+|[a-z]+")
 _POINTED = re.compile(r"\d\. ?\d{1,2}\. ?\d")
-_NUMERIC = re.compile(r"(?<!\d)(?<!\d[./])(\d{4}|\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{1,2})(?!\d|\2\d)")
+_NUMERIC = re.compile(  # a pattern that begins with a digit, and then looks behind it, is looked for faster
+    r"(\d(?<!\d\d)(?<!\d[./]\d)(?:\d{3}|\d?))([./-])(\d{1,2})\2(\d{4}|\d{1,2})(?!\d|\2\d)"
+)
 _NAMED = re.compile(
     r"(?<!\d)\d{1,2}[. -]{0,2}(?:of |de )?[^\W\d_]{3,10}[.,]?[ -]?(?:de )?\d{4}(?!\d)"
     r"|(?<![^\W\d_])[^\W\d_]{3,10}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4}(?!\d)"

@@ -22,6 +22,7 @@ MARKS: tuple[Mark, Mark] = (".", ",")
 LONGEST = 80
 """A longer text is no number; it is refused before it is looked at."""
 
+_SIMPLE = re.compile(r"-?[0-9]{1,15}(?:[.,][0-9]{2})?")  # most of what is printed: it has one reading in any document
 _WHOLE = re.compile(
     r"\d*"
     r"|[1-9]\d{0,2}([.,' ])\d{3}(?:\1\d{3})*"  # 1.234.567
@@ -31,6 +32,7 @@ _ONE_MARK = re.compile(
     r"[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*\1\d\d"
 )  # 1.500.00: the last mark can only be the decimal one
 _NO_CENTS = re.compile(r"(?<=\d)([.,])[-=]{1,2}(?![-=\d])")  # 42.- and 1.234,--
+_DASHED = (".-", ",-", ".=", ",=")
 _NO_PAISE = re.compile(r"(?<=\d) ?/[-=](?![-=\d])")  # 500/-
 _LOOSE = re.compile(rf" ?([.,'{POINT}]) ?")
 _ZERO_AS_LETTER = re.compile(r"(?<=[\d.,'])[Oo]+(?![^\W\d_])")
@@ -70,7 +72,9 @@ class Printed:
 
 def spell_out(text: str) -> str:
     """``text`` with zeros where a dash stands for them: ``1.234,-`` becomes ``1.234,00``."""
-    return _NO_PAISE.sub(f"{POINT}00", _NO_CENTS.sub(r"\g<1>00", text))
+    if any(sign in text for sign in _DASHED):
+        text = _NO_CENTS.sub(r"\g<1>00", text)
+    return _NO_PAISE.sub(f"{POINT}00", text) if "/-" in text or "/=" in text else text
 
 
 @lru_cache(maxsize=1024)  # a number is taken apart several times on its way through one document
@@ -154,6 +158,8 @@ def parse_amount(text: str, decimal: Mark | None = None) -> tuple[Decimal, Liter
     :raises Ambiguous: the number has two readings and ``decimal`` is not known.
     :raises ValueError: the text is no amount; the message is written for a language model.
     """
+    if (simple := _simple(text)) is not None:
+        return simple, None
     body = _short(text, "an amount")
     if "%" in body:
         raise ValueError(f"{shown(text)} is a percentage, not an amount; write the amount of money")
@@ -168,6 +174,8 @@ def parse_amount(text: str, decimal: Mark | None = None) -> tuple[Decimal, Liter
 
 def parse_quantity(text: str, decimal: Mark | None = None) -> Decimal:
     """The number in front of a unit, as in ``2,5 h``, ``10 x`` and ``3 Stk.``; raises like :func:`parse_amount`."""
+    if (simple := _simple(text)) is not None:
+        return simple
     body = _short(text, "a quantity")
     if "%" in body:
         raise ValueError(f"{shown(text)} is a percentage, not a quantity")
@@ -184,11 +192,21 @@ def parse_quantity(text: str, decimal: Mark | None = None) -> Decimal:
 
 def parse_percent(text: str, decimal: Mark | None = None) -> Decimal:
     """The number of a percentage: 19 for ``19 %`` and for ``19``; raises like :func:`parse_amount`."""
+    if (simple := _simple(text)) is not None:
+        return simple
     body = _short(text, "a percentage")
     if _EXPONENT.fullmatch(body):
         return Decimal(body)
     number = _PERCENT.sub("", body, count=1)
     return _signed(_explained(number, _no_unit, text, "a percentage: write only its number"), decimal)
+
+
+def _simple(text: str) -> Decimal | None:
+    """The value of a text that is nothing but digits, two decimals and a minus; ``None`` for any other."""
+    if _SIMPLE.fullmatch(text) is None:
+        return None
+    value = Decimal(text.replace(",", "."))
+    return value or value.copy_abs()  # there is no -0
 
 
 def _no_unit(_: str) -> bool:

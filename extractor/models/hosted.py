@@ -14,10 +14,11 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from extractor import dialects, plugins
 from extractor.errors import ConfigurationError, MissingExtra
-from extractor.messages import Ask, Reply, Unanswered
+from extractor.messages import Ask, Reply, Sampling, Unanswered
 from extractor.models import tokens
 from extractor.models.judging import Asked, judge, refused_parameter
 from extractor.models.pace import Limits, Pace
@@ -28,6 +29,9 @@ from extractor.prices import FREE
 
 NIGHT = 12 * 3600.0
 """Seconds: how long a rate limit is waited out where nobody else can be asked."""
+
+LEAST_ANSWER = 256
+"""Tokens that an answer has to have room for."""
 
 LEAST_READ = 0.75
 """Part of the pieces of a question that a server must report as read: below it, the server has cut the question."""
@@ -76,9 +80,11 @@ class HostedModel:
         self._unfit: set[str] = set()
         # One client for each loop: a client's open connections belong to the loop that opened them.
         self._clients: dict[asyncio.AbstractEventLoop, tuple[Any, AsyncGenerator[None, None]]] = {}
+        self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
-        return f"HostedModel({self.name!r}, host={self._wire.host!r})"
+        wire = getattr(self, "_wire", None)  # one that could not be made is shown too
+        return f"HostedModel({self.name!r}, host={wire.host if wire else None!r})"
 
     @property
     def identity(self) -> str:
@@ -104,10 +110,12 @@ class HostedModel:
             return Unanswered("unauthorized", str(error), self.name)
         worded = self._dialect.word(ask)
         context = self.settings.context
-        if context and tokens.at_least(worded) + ask.sampling.max_tokens > context:
-            return Unanswered(
-                "refused", f"the question is longer than the {context:,} tokens of {self.name}", self.name
-            )
+        if context:
+            room = context - tokens.at_least(worded)
+            if room < LEAST_ANSWER:
+                cause = f"the question leaves no room for an answer in the {context:,} tokens of {self.name}"
+                return Unanswered("too_long", cause, self.name)
+            worded = replace(worded, sampling=_within(worded.sampling, room))
 
         async def send() -> Reply | Unanswered | Trouble:
             return await self._send(client, worded)
@@ -132,7 +140,7 @@ class HostedModel:
         sent = tokens.at_least(worded) if read >= LEAST_CONTEXT else 0
         if read < LEAST_READ * sent:
             cause = f"{self._wire.host} read {read:,} tokens of a question of more than {sent:,}; raise its context"
-            return Unanswered("refused", cause, self.name, reply.usage)
+            return Unanswered("too_long", cause, self.name, reply.usage)
         return self._dialect.read(reply, ask)
 
     async def _client(self) -> Any:
@@ -141,9 +149,12 @@ class HostedModel:
         if held is None:
             for ended in [known for known in self._clients if known.is_closed()]:
                 self._clients.pop(ended, None)
-            client = await self._wire.open()
-            held = self._clients[loop] = (client, self._keep(loop, client))
-            await anext(held[1])
+            async with self._opening.setdefault(loop, asyncio.Lock()):  # some clients take a while to be made
+                held = self._clients.get(loop)
+                if held is None:
+                    client = await self._wire.open()
+                    held = self._clients[loop] = (client, self._keep(loop, client))
+                    await anext(held[1])
         return held[0]
 
     async def _keep(self, loop: asyncio.AbstractEventLoop, client: Any) -> AsyncGenerator[None, None]:
@@ -194,6 +205,11 @@ class HostedModel:
             status = code if isinstance(code, int) and 400 <= code < 600 else 502
             return judge(status, problem, sent.headers, self._asked)
         return self._wire.read(body)
+
+
+def _within(sampling: Sampling, room: int) -> Sampling:
+    """The sampling with an answer that fits into what the question leaves of the context."""
+    return replace(sampling, max_tokens=min(sampling.max_tokens, room))
 
 
 def _used(answer: Reply | Unanswered | Trouble) -> int:

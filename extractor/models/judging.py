@@ -116,10 +116,8 @@ def refused_parameter(status: int, body: Any) -> str:
     if status not in (400, 422):
         return ""
     facts = Facts.of(body)
-    if facts.code not in ("unsupported_parameter", "unsupported_value") and not any(
-        phrase in facts.text
-        for phrase in ("unsupported", "not support", "deprecated", "extra inputs are not permitted")
-    ):
+    is_named = facts.code in ("unsupported_parameter", "unsupported_value")
+    if not is_named and not any(phrase in facts.text for phrase in NOT_TAKEN):
         return ""
     said = facts.param or facts.text
     return next((name for words, name in IN_OTHER_WORDS if words in said), "") or next(
@@ -143,7 +141,7 @@ def _final(status: int, facts: Facts, asked: Asked) -> list[tuple[bool, Unanswer
         ),
         (
             status == 413 or bool(facts.named & TOO_LONG_CODES) or _is_too_long(status, facts.text),
-            "refused",
+            "too_long",
             "document and prompt are longer than the model's context",
         ),
         (

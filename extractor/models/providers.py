@@ -6,6 +6,7 @@ providers' public API references.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 
@@ -85,6 +86,14 @@ MOST = 64
 PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _ROWS}
 
 
+def _sealed(variable: str) -> bytes:
+    """What an environment variable holds, so that it can be compared and not read: it may be a key."""
+    return hashlib.blake2b(os.environ.get(variable, "").encode("utf-8", "surrogateescape"), key=_SEAL).digest()
+
+
+_SEAL = os.urandom(32)
+
+
 class Factory:
     """Makes the models of one provider; what a plugin entry names."""
 
@@ -100,7 +109,7 @@ class Factory:
         """
         settings = settings or Settings()
         variables = (*self.provider.addresses, *self.provider.keys, settings.key or "")
-        key = (os.getpid(), name, settings.as_key, *map(os.environ.get, variables))
+        key = (os.getpid(), name, settings.as_key, *map(_sealed, variables))
         if key not in self._made:
             if len(self._made) >= MOST:
                 self._made.clear()

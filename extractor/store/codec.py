@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import Any
 
+from extractor.feedback import clean
 from extractor.matching import canonical, decoded
 from extractor.messages import Reply, ToolCall, ToolResult, Usage
 
@@ -42,7 +43,8 @@ def call_hash(name: str, arguments: Any) -> str:
 
 def result_summary(result: ToolResult) -> dict[str, Any]:
     """What the transcript keeps of a result."""
-    return {"call": result.call_id, "name": result.name, "verdict": str(result.verdict), "content": result.content}
+    call, name, content = map(clean, (result.call_id, result.name, result.content))
+    return {"call": call, "name": name, "verdict": str(result.verdict), "content": content}
 
 
 def jsonable(value: Any) -> Any:

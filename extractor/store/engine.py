@@ -71,6 +71,8 @@ def open_engine(url: URL, *, reads_only: bool = False) -> Engine:
     }
     if in_memory:
         options["poolclass"] = StaticPool
+    else:
+        options["max_overflow"] = -1  # a thread that reads holds one for as long as it lives
     try:
         engine = create_engine(url, **options)
     except (NoSuchModuleError, ArgumentError, ImportError) as error:

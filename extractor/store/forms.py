@@ -49,22 +49,25 @@ def written(column: Column[Any], value: Any, dialect: Dialect) -> Any:
 
     It is what the driver is handed: a column's type may write a value in a way of its own.
     """
-    if value is None:
-        return None
-    is_number, is_json, process = _how_written(column, dialect)
-    if is_number and isinstance(value, (Decimal, int, float)):
-        return plain(value, scale_of(column))
-    bound = value if process is None else process(value)
-    return canonical(json.loads(bound) if is_json and isinstance(bound, str) else bound)
+    return None if value is None else writer_of(column, dialect)(value)
 
 
 @lru_cache(maxsize=4096)
-def _how_written(column: Column[Any], dialect: Dialect) -> tuple[bool, bool, Callable[[Any], Any] | None]:
-    """Whether a column holds decimals, whether it holds JSON, and what the driver does to its values."""
+def writer_of(column: Column[Any], dialect: Dialect) -> Callable[[Any], Any]:
+    """What :func:`written` does to the values of one column, but for ``None``."""
     kind: Any = column.type
     is_json = isinstance(kind, JSON) or (isinstance(kind, TypeDecorator) and isinstance(kind.impl_instance, JSON))
     speaking = DETACHED if is_json else dialect
-    return is_decimal(column), is_json, kind.dialect_impl(speaking).bind_processor(speaking)
+    process: Callable[[Any], Any] | None = kind.dialect_impl(speaking).bind_processor(speaking)
+    is_number, scale = is_decimal(column), scale_of(column)
+
+    def write(value: Any) -> Any:
+        if is_number and isinstance(value, (Decimal, int, float)):
+            return plain(value, scale)
+        bound = value if process is None else process(value)
+        return canonical(json.loads(bound) if is_json and isinstance(bound, str) else bound)
+
+    return write
 
 
 def is_same(column: Column[Any], one: Any, other: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,7 +18,7 @@ from sqlalchemy import Table, UniqueConstraint, select
 from sqlalchemy import inspect as sa_inspect
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import LoaderCallableStatus, Mapper, RelationshipProperty, Session, object_session, with_parent
-from sqlalchemy.orm.attributes import set_committed_value
+from sqlalchemy.orm.attributes import instance_state, set_committed_value
 from sqlalchemy.orm.interfaces import RelationshipDirection
 
 from extractor.drafts.columns import columns, fills_itself, is_surrogate, relations
@@ -42,7 +42,7 @@ def graph(record: Any) -> tuple[Any, ...]:
     found = [record]
     seen = {id(record)}
     for instance in found:
-        for relation in _mapper(instance).relationships:
+        for relation in mapper_of(instance).relationships:
             for other in loaded(instance, relation) if relation.cascade.save_update else ():
                 is_below = relation.direction is not RelationshipDirection.MANYTOONE
                 child, parent = (other, instance) if is_below else (instance, other)
@@ -50,7 +50,7 @@ def graph(record: Any) -> tuple[Any, ...]:
                 if id(other) not in seen:
                     seen.add(id(other))
                     found.append(other)
-    return tuple(one for one in _parents_first(found, before) if sa_inspect(one).key is None)
+    return tuple(one for one in _parents_first(found, before) if instance_state(one).key is None)
 
 
 def address(record: Any) -> tuple[str, tuple[Any, ...]]:
@@ -58,7 +58,7 @@ def address(record: Any) -> tuple[str, tuple[Any, ...]]:
 
     :raises StoreError: when it was not.
     """
-    state = sa_inspect(record)
+    state = instance_state(record)
     if state.identity is None:
         raise StoreError(f"the record of {type(record).__name__} is not in the database, and has no address")
     return _table(state.mapper).fullname, tuple(state.identity)
@@ -71,15 +71,19 @@ def row_hash(record: Any) -> str:
     child was added or taken away.
     """
     session = object_session(record)
-    dialect = session.get_bind(_mapper(record)).dialect if session is not None else forms.DETACHED
-    text = json.dumps(_as_written(record, dialect), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    dialect = session.get_bind(mapper_of(record)).dialect if session is not None else forms.DETACHED
+    text = _TEXT.encode(_as_written(record, dialect))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_TEXT = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+_ORDER = json.JSONEncoder(sort_keys=True)
 
 
 def values(record: Any) -> dict[str, Any]:
     """A record and its children as JSON can hold them, for display: amounts and moments as text, children nested."""
     shown: dict[str, Any] = {
-        name: forms.shown(column, getattr(record, name)) for name, column in columns(_mapper(record)).items()
+        name: forms.shown(column, getattr(record, name)) for name, column in columns(mapper_of(record)).items()
     }
     for relation in children(record):
         inner = [values(child) for child in _related(record, relation)]
@@ -99,7 +103,8 @@ def diff(old: Any, new: Any) -> tuple[str, ...]:
 def unique_keys(table: type[Any]) -> tuple[tuple[str, ...], ...]:
     """The attribute names of every key that no two rows share: a primary key that is no made-up number or id, then
     unique constraints and unique indexes over whole columns. A key with a ``None`` in it is not held by anyone."""
-    return _unique_keys(sa_inspect(table))
+    mapped: Any = table
+    return _unique_keys(_mapper(mapped))
 
 
 @lru_cache(maxsize=512)
@@ -121,13 +126,17 @@ def snapshot(record: Any) -> Snapshot:
     """Remember, before a flush, what the flush will fill in: generated keys, foreign keys, defaults, relations."""
     kept = []
     for instance in graph(record):
-        state = sa_inspect(instance)
-        unset = frozenset(attribute.key for attribute in state.mapper.attrs) - state.dict.keys()
-        empty = frozenset(
-            name for name in columns(state.mapper) if state.dict.get(name, LoaderCallableStatus.NO_VALUE) is None
-        )
+        state = instance_state(instance)
+        values = state.dict
+        unset = _attributes(state.mapper) - values.keys()
+        empty = frozenset([name for name in columns(state.mapper) if name in values and values[name] is None])
         kept.append((instance, unset, empty))
     return Snapshot(tuple(kept))
+
+
+@lru_cache(maxsize=512)
+def _attributes(mapper: Mapper[Any]) -> frozenset[str]:
+    return frozenset(attribute.key for attribute in mapper.attrs)
 
 
 def restore(before: Snapshot) -> None:
@@ -137,7 +146,7 @@ def restore(before: Snapshot) -> None:
     written. Instances that a session still holds are left alone.
     """
     for instance, unset, empty in before.instances:
-        state = sa_inspect(instance)
+        state = instance_state(instance)
         if state.key is not None or state.session is not None:
             continue
         for key in unset:
@@ -171,10 +180,10 @@ def _load(record: Any) -> list[Any]:
     seen = {id(record)}
     for instance in found:
         _load_columns(instance)
-        for relation in _mapper(instance).relationships:
+        for relation in mapper_of(instance).relationships:
             others = _load_relation(instance, relation)
             if relation.direction is not RelationshipDirection.ONETOMANY:
-                referred += others
+                referred += [other for other in others if id(other) not in seen]
                 continue
             found += [other for other in others if id(other) not in seen]
             seen |= {id(other) for other in others}
@@ -184,14 +193,22 @@ def _load(record: Any) -> list[Any]:
 
 
 def _load_columns(record: Any) -> None:
-    for name in columns(_mapper(record)):
+    mapper = mapper_of(record)
+    if instance_state(record).dict.keys() >= _column_names(mapper):
+        return
+    for name in columns(mapper):
         getattr(record, name)  # reading is what loads it
+
+
+@lru_cache(maxsize=512)
+def _column_names(mapper: Mapper[Any]) -> frozenset[str]:
+    return frozenset(columns(mapper))
 
 
 def _load_relation(record: Any, relation: Relation) -> tuple[Any, ...]:
     if relation.lazy in ("dynamic", "write_only"):
         return _related(record, relation) if relation.direction is RelationshipDirection.ONETOMANY else ()
-    is_guarded = relation.key not in sa_inspect(record).dict and relation.lazy in ("raise", "raise_on_sql")
+    is_guarded = relation.key not in instance_state(record).dict and relation.lazy in ("raise", "raise_on_sql")
     related = _related(record, relation)
     if is_guarded:
         set_committed_value(record, relation.key, list(related) if relation.uselist else next(iter(related), None))
@@ -212,8 +229,16 @@ def _parents_first(found: Sequence[Any], before: dict[int, list[Any]]) -> Iterat
                 path.extend((parent, False) for parent in reversed(before.get(id(instance), [])))
 
 
-def _mapper(record: Any) -> Mapper[Any]:
-    mapper: Mapper[Any] = sa_inspect(type(record))
+def mapper_of(record: Any) -> Mapper[Any]:
+    """The mapper of a record's class."""
+    mapped: Any = type(record)
+    return _mapper(mapped)
+
+
+@lru_cache(maxsize=1024)
+def _mapper(mapped: Any) -> Mapper[Any]:
+    """SQLAlchemy's ``inspect`` finds out anew each time what it is to inspect."""
+    mapper: Mapper[Any] = sa_inspect(mapped)
     return mapper
 
 
@@ -224,15 +249,19 @@ def _table(mapper: Mapper[Any]) -> Table:
     return table
 
 
-def children(record: Any) -> Iterator[Relation]:
+def children(record: Any) -> tuple[Relation, ...]:
     """The relations that lead to what belongs to a record."""
-    kind = RelationshipDirection.ONETOMANY
-    return (relation for relation in relations(_mapper(record)) if relation.direction is kind)
+    return _children(mapper_of(record))
+
+
+@lru_cache(maxsize=512)
+def _children(mapper: Mapper[Any]) -> tuple[Relation, ...]:
+    return tuple(one for one in relations(mapper) if one.direction is RelationshipDirection.ONETOMANY)
 
 
 def loaded(record: Any, relation: Relation) -> tuple[Any, ...]:
     """The records that a relation holds in memory; nothing is read from the database."""
-    value = sa_inspect(record).dict.get(relation.key)
+    value = instance_state(record).dict.get(relation.key)
     if value is None:
         return ()
     if not relation.uselist:
@@ -242,7 +271,7 @@ def loaded(record: Any, relation: Relation) -> tuple[Any, ...]:
 
 def _related(record: Any, relation: Relation) -> tuple[Any, ...]:
     """The records that a relation holds, read from the database where they are not in memory yet."""
-    state = sa_inspect(record)
+    state = instance_state(record)
     if relation.key in state.dict or state.session is None or state.key is None:
         return loaded(record, relation)
     if relation.lazy in ("dynamic", "write_only", "raise", "raise_on_sql", "noload"):
@@ -254,29 +283,51 @@ def _related(record: Any, relation: Relation) -> tuple[Any, ...]:
 
 
 def _as_written(record: Any, dialect: Dialect) -> list[Any]:
-    mapper = _mapper(record)
-    row = {
-        column.name: forms.written(column, getattr(record, name), dialect) for name, column in columns(mapper).items()
-    }
+    shape = _written_shape(mapper_of(record), dialect)
+    row: dict[str, Any] = {}
+    there = instance_state(record).dict
+    for attribute, column, write in shape.columns:
+        value = there[attribute] if attribute in there else getattr(record, attribute)
+        row[column] = None if value is None else write(value)
     below: dict[str, list[Any]] = {}
-    for relation in relations(mapper):
-        if relation.direction is RelationshipDirection.ONETOMANY:
-            below[relation.key] = [_as_written(child, dialect) for child in _related(record, relation)]
-        elif relation.direction is RelationshipDirection.MANYTOMANY:
-            below[relation.key] = [_key_as_written(other, dialect) for other in _related(record, relation)]
+    for relation in shape.children:
+        below[relation.key] = [_as_written(child, dialect) for child in _related(record, relation)]
+    for relation in shape.others:
+        below[relation.key] = [_key_as_written(other, dialect) for other in _related(record, relation)]
     # the order in which a database gives rows back is not told
-    ordered = {key: sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)) for key, rows in below.items()}
-    return [_table(mapper).fullname, row, ordered]
+    ordered = {key: sorted(rows, key=_ORDER.encode) if len(rows) > 1 else rows for key, rows in below.items()}
+    return [shape.table, row, ordered]
+
+
+@dataclass(frozen=True, slots=True)
+class _WrittenShape:
+    """What :func:`row_hash` reads of a class: attribute, column and writer of each value, and its relations."""
+
+    table: str
+    columns: tuple[tuple[str, str, Callable[[Any], Any]], ...]
+    children: tuple[Relation, ...]
+    others: tuple[Relation, ...]
+
+
+@lru_cache(maxsize=512)
+def _written_shape(mapper: Mapper[Any], dialect: Dialect) -> _WrittenShape:
+    found = columns(mapper).items()
+    return _WrittenShape(
+        _table(mapper).fullname,
+        tuple((name, column.name, forms.writer_of(column, dialect)) for name, column in found),
+        _children(mapper),
+        tuple(one for one in relations(mapper) if one.direction is RelationshipDirection.MANYTOMANY),
+    )
 
 
 def _key_as_written(record: Any, dialect: Dialect) -> list[Any]:
-    mapper = _mapper(record)
+    mapper = mapper_of(record)
     found = columns(mapper).items()
     return [forms.written(column, getattr(record, name), dialect) for name, column in found if column.primary_key]
 
 
 def _differences(old: Any, new: Any, path: str) -> Iterator[str]:
-    for name, column in columns(_mapper(new)).items():
+    for name, column in columns(mapper_of(new)).items():
         if column.foreign_keys or fills_itself(column):
             continue
         ours, theirs = getattr(old, name, None), getattr(new, name)
@@ -297,7 +348,7 @@ def _differences(old: Any, new: Any, path: str) -> Iterator[str]:
 
 def _content(record: Any) -> dict[str, Any]:
     """The values of one row that a document may say."""
-    found = columns(_mapper(record)).items()
+    found = columns(mapper_of(record)).items()
     return {
         name: forms.shown(column, getattr(record, name))
         for name, column in found

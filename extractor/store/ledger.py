@@ -17,6 +17,7 @@ from extractor.messages import Reply, Unanswered
 from extractor.outcome import Attempt, Outcome, Status
 from extractor.store import tables as t
 from extractor.store.codec import reply_to_json, result_summary
+from extractor.store.prepared import Prepared, PreparedInsert
 from extractor.store.writer import AfterFlush, put_off
 
 RUNNING = "running"
@@ -27,18 +28,30 @@ FIND_WORK = select(t.work).where(
     t.work.c.document == bindparam("document"), t.work.c.pipeline == bindparam("pipeline")
 )  # fmt: skip
 FIND_REPLY = select(t.reply.c.body, t.reply.c.kept_at).where(t.reply.c.key == bindparam("key"))
-INSERT_DOCUMENT = upsert(t.document).on_conflict_do_nothing()
-INSERT_WORK = insert(t.work).returning(t.work.c.id, t.work.c.document, t.work.c.pipeline)
-INSERT_REPLY = upsert(t.reply).on_conflict_do_nothing()
+INSERT_DOCUMENT = Prepared(upsert(t.document).on_conflict_do_nothing(), t.document.c.keys())
+_FIRST = {"error": "", "flags": [], "model": "", "attempts": 0, "seconds": 0.0}
+_FIRST |= {"input_tokens": 0, "output_tokens": 0, "cached_tokens": 0}
+_BEGUN_WORK = ("document", "pipeline", "status", "fingerprint", "run", "source", "started_at")
+INSERT_WORK = PreparedInsert(t.work, (*_BEGUN_WORK, *_FIRST), ("id", "document", "pipeline"))
+INSERT_REPLY = Prepared(upsert(t.reply).on_conflict_do_nothing(), t.reply.c.keys())
 _REPLY = upsert(t.reply)
-REPLACE_REPLY = _REPLY.on_conflict_do_update(
-    index_elements=[t.reply.c.key],
-    set_={name: _REPLY.excluded[name] for name in ("model", "body", "kept_at")},
+REPLACE_REPLY = Prepared(
+    _REPLY.on_conflict_do_update(
+        index_elements=[t.reply.c.key],
+        set_={name: _REPLY.excluded[name] for name in ("model", "body", "kept_at")},
+    ),
+    t.reply.c.keys(),
 )
-INSERT_ASK = insert(t.ask)
-INSERT_ATTEMPT = insert(t.attempt)
-UPDATE_WORK = update(t.work).where(t.work.c.id == bindparam("of"))
-DELETE_ATTEMPTS = delete(t.attempt).where(t.attempt.c.work == bindparam("of"))
+INSERT_ASK = Prepared(insert(t.ask), [column.name for column in t.ask.c if column.name != "id"])
+INSERT_ATTEMPT = Prepared(insert(t.attempt), t.attempt.c.keys())
+_SETTLED_WORK = ("status", "error", "cause", "flags", "model", "attempts", "input_tokens", "output_tokens")
+UPDATE_WORK = Prepared(
+    update(t.work).where(t.work.c.id == bindparam("of")), (*_SETTLED_WORK, "cached_tokens", "seconds", "finished_at")
+)
+DELETE_ATTEMPTS = Prepared(delete(t.attempt).where(t.attempt.c.work == bindparam("of")))
+# Whether there is anything at all; mostly there is not, and a row that is there is read by the statements above.
+_IS_WORK = f"SELECT 1 FROM {t.work.name} WHERE document = ? AND pipeline = ?"  # noqa: S608 - no value is in it
+_IS_REPLY = f"SELECT 1 FROM {t.reply.name} WHERE key = ?"  # noqa: S608
 
 _NEW, _BEGUN = "extractor_new", "extractor_begun"
 
@@ -111,6 +124,8 @@ def end_run(session: Session, run: int, stopped_by: str | None) -> None:
 
 def find_work(connection: Connection, document: str, pipeline: str) -> Work | None:
     """The work of a document in a pipeline, if there is any."""
+    if connection.exec_driver_sql(_IS_WORK, (document, pipeline)).first() is None:
+        return None
     row = connection.execute(FIND_WORK, {"document": document, "pipeline": pipeline}).mappings().first()
     return _work(row) if row is not None else None
 
@@ -132,7 +147,7 @@ def begin(
         return replace(found, status=RUNNING, fingerprint=fingerprint, source=seen.source)
     begun = {"status": RUNNING, "fingerprint": fingerprint, "run": run, "source": seen.source, "started_at": now()}
     document = {"hash": seen.hash, "source": seen.source, "size": seen.size, "seen_at": begun["started_at"]}
-    work = {"document": seen.hash, "pipeline": pipeline, **begun}
+    work = {"document": seen.hash, "pipeline": pipeline, **begun, **_FIRST}
     session.info.setdefault(_NEW, []).append((document, work))
 
     def inserted() -> Work:
@@ -148,9 +163,9 @@ def _inserted(session: Session) -> dict[tuple[str, str], int]:
     waiting = session.info.pop(_NEW, None)
     if waiting:
         connection = session.connection()
-        connection.execute(INSERT_DOCUMENT, [document for document, _ in waiting])
-        for row in connection.execute(INSERT_WORK, [work for _, work in waiting]):
-            numbers[row.document, row.pipeline] = row.id
+        INSERT_DOCUMENT.execute(connection, [document for document, _ in waiting])
+        for number, document, pipeline in INSERT_WORK.execute(connection, [work for _, work in waiting]):
+            numbers[document, pipeline] = number
     return numbers
 
 
@@ -165,6 +180,8 @@ def kept_reply(connection: Connection, key: str, since: datetime | None = None) 
 
     :param since: only when it was kept then or later.
     """
+    if connection.exec_driver_sql(_IS_REPLY, (key,)).first() is None:
+        return None
     row = connection.execute(FIND_REPLY, {"key": key}).first()
     if row is None or (since is not None and row.kept_at.replace(tzinfo=UTC) < since):  # SQLite forgets the zone
         return None
@@ -227,7 +244,9 @@ def finish(session: Session, work: Work, outcome: Outcome, keys: Iterable[str | 
     }
     put_off(session, UPDATE_WORK, {"of": work.id, **values})
     if not work.is_new:
-        put_off(session, DELETE_ATTEMPTS, {"of": work.id})
+        DELETE_ATTEMPTS.execute(
+            session.connection(), [{"of": work.id}]
+        )  # at once: rows that are put off may be its new ones
     for row in _attempt_rows(work.id, outcome.attempts, iter(keys)):
         put_off(session, INSERT_ATTEMPT, row)
 

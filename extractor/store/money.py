@@ -38,9 +38,10 @@ def plain(value: Decimal | float, scale: int | None = None) -> str:
     number = value if isinstance(value, Decimal) else Decimal(repr(value))
     if not number.is_finite():
         raise ValueError("an amount of money is a finite number")
-    if number.adjusted() > DIGITS or int(number.as_tuple().exponent) < -DIGITS:
+    exponent = int(number.as_tuple().exponent)
+    if number.adjusted() > DIGITS or exponent < -DIGITS:
         raise ValueError(f"an amount of money has at most {DIGITS} digits on either side of the point")
-    if scale is not None:
+    if scale is not None and exponent != -scale:
         number = number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, Context(prec=2 * DIGITS + 2))
     text = format(number, "f") if number else format(abs(number), "f")
     if scale is None and "." in text:

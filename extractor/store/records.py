@@ -22,10 +22,11 @@ from extractor.store import tables as t
 from extractor.store.codec import jsonable
 from extractor.store.holders import holder, paths
 from extractor.store.ledger import links, now
+from extractor.store.prepared import Prepared
 from extractor.store.refusals import missing_parents, refusal, wrong_types
 from extractor.store.writer import AfterFlush, catch_up, put_off
 
-INSERT = insert(t.record)
+INSERT = Prepared(insert(t.record), [column.name for column in t.record.c if column.name != "id"])
 KEPT = (Verdict.ACCEPTED, Verdict.DUPLICATE)
 
 

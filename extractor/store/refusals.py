@@ -17,6 +17,7 @@ from sqlalchemy.exc import StatementError
 from sqlalchemy.orm import Session
 
 from extractor.coercion import broken_text
+from extractor.store import graph
 from extractor.store.holders import paths
 
 Problem = tuple[str, str]
@@ -27,11 +28,13 @@ def wrong_types(record: Any) -> list[Problem]:
     """Values of another type than their column takes: a table class does not validate what it is given."""
     found = []
     for path, instance in paths(record):
-        for name, column, value in _columns(instance):
-            kind = _python_type(column)
+        for name, kind in _typed(graph.mapper_of(instance)):
+            value = getattr(instance, name)
+            if type(value) is kind and kind not in (int, str):
+                continue
             if isinstance(value, int) and not -(2**63) <= value < 2**63 and kind is int:
                 found.append((f"{path}{name}", "is a larger number than the column takes"))
-            if isinstance(value, str) and list(broken_text(value)):
+            if isinstance(value, str) and not value.isascii() and list(broken_text(value)):
                 found.append((f"{path}{name}", "holds characters that are no valid text"))
             if value is None or kind is None or isinstance(value, kind) or (kind is float and isinstance(value, int)):
                 continue
@@ -45,12 +48,30 @@ def missing_parents(session: Session, record: Any) -> list[Problem]:
     """Foreign keys whose parent row does not exist."""
     found = []
     for path, instance in paths(record):
-        for name, column, value in _columns(instance):
-            for key in column.foreign_keys if value is not None and len(_constraint(column)) == 1 else ():
-                parent = key.column
-                if session.execute(select(parent).where(parent == value)).first() is None:
-                    found.append((f"{path}{name}", f"no {parent.table.name} with this {parent.name} exists"))
+        for name, parents in _referring(graph.mapper_of(instance)):
+            value = getattr(instance, name)
+            found += [
+                (f"{path}{name}", f"no {parent.table.name} with this {parent.name} exists")
+                for parent in (parents if value is not None else ())
+                if session.execute(select(parent).where(parent == value)).first() is None
+            ]
     return found
+
+
+@lru_cache(maxsize=512)
+def _typed(mapper: Any) -> tuple[tuple[str, type[Any] | None], ...]:
+    """Of each column of a class: its attribute, and the Python type that it takes."""
+    return tuple((attribute.key, _python_type(attribute.columns[0])) for attribute in mapper.column_attrs)
+
+
+@lru_cache(maxsize=512)
+def _referring(mapper: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """Of each column of a class that refers to others: its attribute, and the columns that it refers to."""
+    return tuple(
+        (attribute.key, tuple(key.column for key in attribute.columns[0].foreign_keys))
+        for attribute in mapper.column_attrs
+        if len(_constraint(attribute.columns[0])) == 1
+    )
 
 
 def refusal(error: StatementError, record: Any) -> list[Problem]:
@@ -108,7 +129,6 @@ def _constraint(column: Any) -> tuple[Any, ...]:
     return ()
 
 
-@lru_cache(maxsize=4096)
 def _python_type(column: Any) -> type[Any] | None:
     try:
         kind = column.type.python_type

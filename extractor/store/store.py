@@ -10,10 +10,11 @@ import asyncio
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from sqlalchemy import Connection
 from sqlalchemy import inspect as sa_inspect
@@ -31,6 +32,14 @@ from extractor.store.records import Link, Written
 from extractor.store.writer import AfterFlush, Job, Writer, as_store_error
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class InHand:
+    """Locks of one event loop: documents in hand, by pipeline and hash, and questions that are being put, by key."""
+
+    documents: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    questions: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
 
 class Store:
@@ -51,10 +60,12 @@ class Store:
         self._reading = self._engine.execution_options(extractor_reads=True)
         self._writer = Writer(self._engine)
         self._here = threading.local()
-        self._looking: list[Connection] = []
+        self._looking: WeakSet[Connection] = WeakSet()  # a thread that ends lets go of its own
+        self._in_hand: WeakKeyDictionary[asyncio.AbstractEventLoop, InHand] = WeakKeyDictionary()
         self._prepared: set[type[Any]] = set()
         self._unwritten: dict[str, Reply] = {}
         self._trouble: BaseException | None = None
+        self._unkept: list[tuple[Job[None], Callable[[], object]]] = []
 
     def __repr__(self) -> str:
         return f"Store({self.url.render_as_string(hide_password=True)!r})"
@@ -62,8 +73,8 @@ class Store:
     def close(self) -> None:
         """Write what is queued and close every connection."""
         self._writer.close()
-        while self._looking:
-            self._looking.pop().close()
+        for connection in list(self._looking):
+            connection.close()
         self._engine.dispose()
 
     def prepare(self, classes: Iterable[type[Any]]) -> None:
@@ -115,7 +126,7 @@ class Store:
                 connection = self._here.connection = self._reading.connect().execution_options(
                     isolation_level="AUTOCOMMIT"
                 )
-                self._looking.append(connection)
+                self._looking.add(connection)
             return look(connection)
         except SQLAlchemyError as error:
             self._here.connection = None
@@ -148,6 +159,14 @@ class Store:
             return ledger.begin(session, seen, pipeline, fingerprint, run, is_new=is_new)
 
         return await self._write(job)
+
+    def in_hand(self) -> InHand:
+        """What the running event loop has in hand with this store, whichever call it belongs to."""
+        loop = asyncio.get_running_loop()
+        found = self._in_hand.get(loop)
+        if found is None:
+            found = self._in_hand[loop] = InHand()
+        return found
 
     def links(self, work: Work) -> list[dict[str, Any]]:
         """The calls that were written for a document."""
@@ -246,15 +265,23 @@ class Store:
         """Queue a job that nobody waits for; its trouble is told by the next one."""
 
         def written(done: Future[None]) -> None:
-            then()
-            self._trouble = self._trouble or done.exception()
+            trouble = done.exception()
+            if trouble is None:
+                then()
+            else:
+                self._unkept.append((job, then))
+                self._trouble = self._trouble or trouble
 
         self.write(job).add_done_callback(written)
 
     async def _write(self, job: Job[T]) -> T:
-        if self._trouble is not None:  # a reply that was paid for could not be kept: nothing more may be asked
-            raise self._trouble
-        return await asyncio.wrap_future(self.write(job))
+        if self._trouble is not None:  # a reply that was paid for could not be kept: nothing more may be asked now
+            trouble, self._trouble = self._trouble, None
+            unkept, self._unkept = self._unkept, []
+            for one in unkept:
+                self._later(*one)  # for whoever goes on: the trouble may have passed
+            raise trouble
+        return await self._writer.post(job)
 
 
 def _check_columns(connection: Connection, tables: Iterable[Any]) -> None:

@@ -12,19 +12,21 @@ rows of our own tables that nobody reads before the commit are put off (:func:`p
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Engine, Executable
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from extractor.errors import StoreError
+from extractor.store.prepared import Prepared
 
 T = TypeVar("T")
 
@@ -45,7 +47,7 @@ Job = Callable[[Session, bool], T | AfterFlush[T]]
 _PUT_OFF = "extractor_put_off"
 
 
-def put_off(session: Session, statement: Executable, row: Mapping[str, Any]) -> None:
+def put_off(session: Session, statement: Prepared, row: Mapping[str, Any]) -> None:
     """Execute a statement with this row's parameters before the commit, together with the other rows put off for the
     same statement object. Statements are executed in the order in which they were first put off."""
     session.info.setdefault(_PUT_OFF, {}).setdefault(statement, []).append(row)
@@ -55,13 +57,23 @@ def catch_up(session: Session) -> None:
     """Execute what was put off, for somebody who is about to read it."""
     waiting = session.info.pop(_PUT_OFF, None)
     for statement, rows in waiting.items() if waiting else ():
-        session.connection().execute(statement, rows)
+        statement.execute(session.connection(), rows)
 
 
 @dataclass(frozen=True, slots=True)
 class _Queued(Generic[T]):
     job: Job[T]
-    done: Future[T]
+    done: Future[T] | asyncio.Future[T]
+
+    def begins(self) -> bool:
+        """Whether somebody still waits for it; from here on it is not given up any more."""
+        if isinstance(self.done, Future):
+            return self.done.set_running_or_notify_cancel()
+        return not self.done.cancelled()
+
+
+Settled = tuple["asyncio.Future[Any]", Any, Exception | None]
+"""A future of an event loop, with the result or the exception that it is to have."""
 
 
 class Writer:
@@ -72,6 +84,8 @@ class Writer:
         self._queue: queue.Queue[_Queued[Any] | None] = queue.Queue(depth)
         self._lock = threading.Lock()
         self._closed = False
+        self._connection: Connection | None = None
+        """Stays open between transactions; of the writer's thread alone."""
         self._thread = threading.Thread(target=self._run, name="extractor-writer", daemon=True)
         self._thread.start()
 
@@ -81,11 +95,20 @@ class Writer:
         :raises StoreError: (through the future) when the database cannot be written.
         """
         done: Future[T] = Future()
+        self._put(_Queued(job, done))
+        return done
+
+    def post(self, job: Job[T]) -> asyncio.Future[T]:
+        """The same as :meth:`submit` for a coroutine: a loop is woken once for a whole group of its jobs."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._put(_Queued(job, done))
+        return done
+
+    def _put(self, item: _Queued[Any]) -> None:
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed")
-            self._queue.put(_Queued(job, done))
-        return done
+            self._queue.put(item)
 
     def close(self) -> None:
         """Write what is queued, then end the thread."""
@@ -101,6 +124,7 @@ class Writer:
             if group:
                 self._commit(group)
             if ends:
+                self._disconnect()
                 return
 
     def _take(self) -> tuple[list[_Queued[Any]], bool]:
@@ -118,26 +142,26 @@ class Writer:
         return group, True
 
     def _commit(self, group: list[_Queued[Any]]) -> None:
-        group = [item for item in group if item.done.set_running_or_notify_cancel()]  # nobody waits for the others
+        group = [item for item in group if item.begins()]  # nobody waits for the others
         try:
             results = self._transact([item.job for item in group], careful=False)
         except Exception:  # whatever it was, each job is told by itself what became of it
             for item in group:
-                self._commit_alone(item)
-            return
-        for item, result in zip(group, results, strict=True):
-            item.done.set_result(result)
+                _settle([(item, *self._alone(item))])
+        else:
+            _settle([(item, result, None) for item, result in zip(group, results, strict=True)])
 
-    def _commit_alone(self, item: _Queued[Any]) -> None:
+    def _alone(self, item: _Queued[Any]) -> tuple[Any, Exception | None]:
         try:
             (result,) = self._transact([item.job], careful=True)
         except Exception as error:  # it belongs to whoever waits for this job
-            item.done.set_exception(as_store_error(error, self._engine))
-        else:
-            item.done.set_result(result)
+            return None, as_store_error(error, self._engine)
+        return result, None
 
     def _transact(self, jobs: list[Job[Any]], *, careful: bool) -> list[Any]:
-        with Session(self._engine, expire_on_commit=False, autoflush=False) as session:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        with Session(self._connection, expire_on_commit=False, autoflush=False) as session:
             try:
                 results = [job(session, careful) for job in jobs]
                 if any(isinstance(one, AfterFlush) for one in results):
@@ -148,8 +172,38 @@ class Writer:
             except BaseException:
                 with contextlib.suppress(SQLAlchemyError):
                     session.rollback()
+                self._disconnect()  # whatever state it may be in
                 raise
             return results
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(SQLAlchemyError):
+                self._connection.close()
+            self._connection = None
+
+
+def _settle(told: Iterable[tuple[_Queued[Any], Any, Exception | None]]) -> None:
+    """Tell whoever waits; futures of an event loop all at once, in its own thread."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[Settled]] = {}
+    for item, result, error in told:
+        if isinstance(item.done, Future):
+            item.done.set_result(result) if error is None else item.done.set_exception(error)
+        else:
+            by_loop.setdefault(item.done.get_loop(), []).append((item.done, result, error))
+    for loop, settled in by_loop.items():
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle_here, settled)
+
+
+def _settle_here(settled: list[Settled]) -> None:
+    for done, result, error in settled:
+        if done.done():
+            continue  # cancelled meanwhile
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(error)
 
 
 def as_store_error(error: Exception, engine: Engine) -> Exception:

@@ -176,7 +176,7 @@ def test_a_document_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch,
     text = TOO_LONG.get(provider, "This model's maximum context length is 8192 tokens.")
     with asking(monkeypatch, provider, Fault(400, text)) as server:
         refused = unanswered(provider)
-    assert (refused.kind, refused.is_fatal, len(server.requests)) == ("refused", False, 1)
+    assert (refused.kind, refused.is_fatal, len(server.requests)) == ("too_long", False, 1)
     assert "context" in refused.cause
 
 
@@ -200,7 +200,8 @@ def test_trouble_that_passes_is_not_seen(monkeypatch: pytest.MonkeyPatch, provid
     "answer",
     [
         Fault(503), HTML, Answer(HTML.body, status=502, headers=HTML.headers), Answer(cut="before"),
-        Answer(Said("x" * 5000), cut="midway"), Answer("[" * 100_000), Answer([7]), Said(finish="empty"),
+        Answer(Said("x" * 5000), cut="midway"), Answer("[" * 100_000), Answer([7]),
+        Said(finish="empty", usage=(10, 0, 0)),
         Answer("no gzip", headers={"Content-Encoding": "gzip"}),
     ],
     ids=["503", "page", "page 502", "cut", "midway", "deep", "list", "empty", "gzip"],

@@ -191,7 +191,7 @@ def test_an_answer_without_content_is_trouble(body: dict[str, Any]) -> None:
     [
         (Fault(403), "unauthorized"),
         (Fault(400, "The provided model identifier is invalid."), "unknown_model"),
-        (Fault(400, "Input is too long for requested model."), "refused"),
+        (Fault(400, "Input is too long for requested model."), "too_long"),
         (Fault(400, "no"), "bad_request"),
     ],
 )

@@ -75,9 +75,13 @@ class Wire(Protocol):
         ...
 
 
+MOST = 10**12
+"""Tokens: what a server reports beyond is no number that can be kept."""
+
+
 def count(value: Any) -> int:
     """A number of tokens as a server sends it; 0 for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return min(value, MOST) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

@@ -23,10 +23,6 @@ from extractor.models.wires.turns import Part, Side, argument, cut, listed, numb
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
-KEPT = {"type": "ephemeral"}
-"""Up to here the provider keeps what it has read, for five minutes: functions and system text, which are the same for
-every document. To keep a document as well costs a quarter more, and most are asked about once."""
-
 CUT = ("max_tokens", "model_context_window_exceeded")
 
 
@@ -63,7 +59,7 @@ class AnthropicWire:
         request: dict[str, Any] = {"model": self._model, "max_tokens": ask.sampling.max_tokens}
         said = system(ask)
         if said:
-            request["system"] = [{"type": "text", "text": said, "cache_control": KEPT}]
+            request["system"] = [{"type": "text", "text": said}]
         request["messages"] = [{"role": turn.side, "content": turn.parts} for turn in turns(ask, _Parts())]
         if ask.offers:
             is_strict = self._provider.strict and "strict" not in unfit
@@ -105,7 +101,7 @@ class AnthropicWire:
         finish: FinishReason = "length" if reason in CUT else "stop"
         if finish == "length":
             calls = cut(calls, is_last=bool(blocks) and blocks[-1].get("type") == "tool_use")
-        elif not content and not calls:
+        elif not content and not calls and not usage.output_tokens:
             return Trouble("unavailable", f"{self.host} answered 200 without content")
         return Reply(content, calls, finish, usage)
 

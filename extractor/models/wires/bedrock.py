@@ -128,7 +128,7 @@ class BedrockWire:
         finish: FinishReason = "length" if reason in CUT else "stop"
         if finish == "length":
             calls = cut(calls, is_last=bool(blocks) and "toolUse" in blocks[-1])
-        elif not content and not calls and reason not in MISSPELT:
+        elif not content and not calls and not usage.output_tokens and reason not in MISSPELT:
             return Trouble("unavailable", f"{self.host} answered 200 without content")
         return Reply(content, calls, finish, usage)
 

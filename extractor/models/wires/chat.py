@@ -144,7 +144,7 @@ class LeanSender:
         key = self._provider.secret(self._settings)
         name, form = ("api-key", "{}") if self._provider.name == "azure" else ("Authorization", "Bearer {}")
         headers = {name: form.format(key)} if key else {}
-        return lean.open_session({**headers, **self._settings.headers}, self._settings.timeout)
+        return lean.open_session(self._url, {**headers, **self._settings.headers}, self._settings.timeout)
 
     async def close(self, client: Any) -> None:
         """Close the session."""

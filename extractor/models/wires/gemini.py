@@ -114,7 +114,7 @@ class GeminiWire:
         finish: FinishReason = "length" if reason == "MAX_TOKENS" else "stop"
         if finish == "length":
             calls = cut(calls, is_last=bool(parts) and "functionCall" in parts[-1])
-        elif not content and not calls and reason not in MISSPELT:
+        elif not content and not calls and not usage.output_tokens and reason not in MISSPELT:
             return Trouble("unavailable", f"{self.host} answered 200 without content")
         return Reply(content, calls, finish, usage)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from extractor.models.resolving import ModelLike
 
 LONGEST_TAG = 100
+LEAST_COST, MOST_COST = Decimal("0.000001"), Decimal(10**9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Options:
             cost = Decimal(str(self.max_cost)) if self.max_cost is not None else None
         except InvalidOperation:
             cost = Decimal("NaN")
-        if cost is not None and not (cost.is_finite() and cost > 0):
+        if cost is not None and not (cost.is_finite() and LEAST_COST <= cost <= MOST_COST):
             raise UsageError(f"max_cost {str(self.max_cost)!r} is no amount", hint="give US dollars, for example 2.50")
         if self.max_tokens is not None and self.max_tokens < 1:
             raise UsageError("max_tokens must be at least 1")

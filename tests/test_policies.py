@@ -100,15 +100,51 @@ def test_a_sum_is_mended_by_what_adds_up(wrong: dict[str, str], asked: dict[str,
         assert f"{name} is one of: {' | '.join(options)}" in question_of(ask)
 
 
-def test_several_sums_that_add_up() -> None:
-    """Where several sums agree equally, each place has its amounts to choose from, in one order."""
-    flow, _ = begin(narrow, "Net 10.00\nTax 1.37\nTotal 11.37\nNet 20.00\nTax 4.11\nTotal 24.11")
+TWO_SUMS = "Net 10.00\nTax 1.37\nTotal 11.37\nNet 20.00\nTax 4.11\nTotal 24.11"
+
+
+def test_one_answer_decides_a_sum() -> None:
+    """Where several sums agree equally they are one choice: three choices would not fit each other."""
+    flow, _ = begin(narrow, TWO_SUMS)
     record = {**INVOICE, "net": "10.00", "tax": "4.11", "total": "1.00"}
-    error = ("total: 1.00 is not net 10.00 + tax 4.11", "total")
-    ask = turn(flow, reply(create(record)), error)
-    first = [choice(ask, name)[0] for name in ("net", "tax", "total")]
-    assert first in (["10.00", "1.37", "11.37"], ["20.00", "4.11", "24.11"])
-    assert [len(choice(ask, name)) for name in ("net", "tax", "total")] == [2, 2, 2]
+    ask = turn(flow, reply(create(record)), ("total: 1.00 is not net 10.00 + tax 4.11", "total"))
+    assert list(ask.offers[0].parameters["properties"]) == ["net_tax_total"]
+    assert {"10.00 + 1.37 = 11.37", "20.00 + 4.11 = 24.11"} <= set(choice(ask, "net_tax_total"))
+    assert '"net":' not in question_of(ask)
+    calls = send(flow, reply(create({"net_tax_total": "20.00 + 4.11 = 24.11"})))
+    assert arguments_of(calls.calls[0]) == {**INVOICE, "net": "20.00", "tax": "4.11", "total": "24.11"}
+
+
+@pytest.mark.parametrize("answer", [{"net_tax_total": "24.11"}, {"net": "20.00", "tax": "4.11", "total": "24.11"}])
+def test_a_sum_that_was_no_choice(answer: dict[str, str]) -> None:
+    """An answer that is none of the sums fits nothing."""
+    flow, _ = begin(narrow, TWO_SUMS)
+    record = {**INVOICE, "net": "10.00", "tax": "4.11", "total": "1.00"}
+    turn(flow, reply(create(record)), ("total: 1.00 is not net 10.00 + tax 4.11", "total"))
+    assert isinstance(send(flow, reply(create(answer))), Ask)
+
+
+def test_numbers_in_a_sum_and_a_name_that_is_taken() -> None:
+    """Fields that are numbers get numbers; the choice goes by a name that no field has."""
+    number = {"type": "number"}
+    fields = {"net": number, "tax": number, "total": number, "net_tax_total": {"type": "string"}}
+    schema = {"type": "object", "properties": fields, "required": ["net", "tax", "total"]}
+    flow, _ = begin(narrow, TWO_SUMS, Offer("create_invoice", "", schema))
+    record = {"net": 1, "tax": 1, "total": 1}
+    ask = turn(flow, reply(create(record)), ("total: 1 is not net 1 + tax 1", "total"))
+    (name,) = ask.offers[0].parameters["properties"]
+    assert choice(ask, name)[0] == "20.00 + 4.11 = 24.11"
+    calls = send(flow, reply(create({name: "10.00 + 1.37 = 11.37"})))
+    assert arguments_of(calls.calls[0]) == {"net": 10.0, "tax": 1.37, "total": 11.37}
+
+
+def test_what_a_list_is_compared_with_is_not_at_fault() -> None:
+    """Where the lines do not come to the net amount, the lines are asked for and the net amount stands."""
+    flow, _ = begin(small)
+    error = ("line_items: the amounts sum to 540.00, which is neither net 550.00 nor total 654.50", "line_items")
+    turn(flow, reply(create(INVOICE)), error)
+    calls = send(flow, reply(create({**INVOICE, "net": "1.00", "line_items": []})))
+    assert arguments_of(calls.calls[0]) == {**INVOICE, "line_items": []}
 
 
 def test_sums_that_have_nothing_of_the_answer() -> None:

@@ -8,14 +8,14 @@ style. Nearest to the field's own words, and to the value that was refused, come
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from extractor.attempts.places import Place, Wanted, is_nullable, value_at
+from extractor.attempts.places import LONGEST_NAME, Place, Wanted, is_nullable, value_at
 from extractor.attempts.spans import READERS, WORD, Span, spans_of
-from extractor.attempts.sums import adding_up
+from extractor.attempts.sums import Sum, adding_up
 from extractor.conversation import Conversation
 from extractor.fields.style import Style
 from extractor.matching import Arguments, decoded
@@ -52,17 +52,43 @@ def narrowed(state: Conversation, records: Sequence[Wanted]) -> tuple[Wanted, ..
 
 def _added_up(one: Wanted, amounts: Sequence[Span], style: Style) -> Wanted:
     """The record with no more to choose from than what adds up, where a sum was refused."""
-    root = one.offer.parameters
-    for options in adding_up(one, amounts, style):
-        places = []
-        for place in one.places:
-            branch = _branch(place, root)
-            if place.path not in options or branch is None:
-                places.append(place)
-            elif options[place.path]:
-                places.append(_with_choices(place, branch, options[place.path], root))
-        one = replace(one, places=tuple(places))
+    for found in adding_up(one, amounts, style):
+        asked = _separately(found, one) if len(found.values) == 1 else [_jointly(found, one)]
+        others = [place for place in one.places if place not in found.places]
+        one = replace(one, places=(*others, *asked))
     return one
+
+
+def _separately(found: Sum, one: Wanted) -> Iterator[Place]:
+    """Of the one sum there is, the values that were answered otherwise."""
+    for place, value, was in zip(found.places, found.values[0], found.answered, strict=True):
+        branch = _branch(place, one.offer.parameters)
+        if value != was and branch is not None:
+            yield _with_choices(place, branch, [found.printed[value]], one.offer.parameters)
+
+
+def _jointly(found: Sum, one: Wanted) -> Place:
+    """One place for the three values of a sum."""
+    total, *parts = found.places
+    words = [str(place.path[-1]) for place in (*parts, total)]
+    joint = {}
+    for amounts in found.values:
+        values = {
+            place.path: _typed(found.printed[value], _branch(place, one.offer.parameters))
+            for place, value in zip(found.places, amounts, strict=True)
+        }
+        joint[found.shown(amounts)] = values
+    about = f"{' + '.join(words[:-1])} = {words[-1]}"
+    name = "_".join(place.name for place in (*parts, total))
+    taken = {place.name for place in one.places} | one.offer.parameters.get("properties", {}).keys()
+    name = f"sum_{len(taken)}" if name in taken or len(name) > LONGEST_NAME else name
+    schema = {"type": "string", "enum": list(joint), "description": about}
+    return Place(total.path, name, schema, True, False, tuple(joint), joint)
+
+
+def _typed(printed: str, branch: Schema | None) -> Any:
+    kind = kind_of(branch) if branch is not None else ""
+    return _as_json(printed, kind) if kind in ("number", "integer") else printed
 
 
 def _branch(place: Place, root: Schema) -> Schema | None:
@@ -96,12 +122,20 @@ def _closed(place: Place, one: Wanted, state: Conversation, text: str, style: St
     read = READERS[kind]
     out = {value for one_of in refused if (value := read(str(one_of), style)) is not None}
     pattern = branch.get("pattern")
-    spans = [span for span in spans_of(text, kind, style) if span.value not in out]
+    spans: Sequence[Span] = [span for span in spans_of(text, kind, style) if span.value not in out]
     spans = [span for span in spans if pattern is None or re.search(pattern, span.printed)]
+    if kind == "number" and not _COUNTED.search(str(place.path[-1])):
+        spans = _with_cents(spans)
     unique: dict[object, str] = {}
-    for span in sorted(spans, key=_distance(place, kind, value_at(one.values, place.path), text)):
+    for span in sorted(spans, key=_distance(place, value_at(one.values, place.path), text)):
         unique.setdefault(span.value, span.printed)
     return _with_choices(place, branch, [*unique.values()][:MOST], root)
+
+
+def _with_cents(spans: Sequence[Span]) -> Sequence[Span]:
+    """Those that look like money, where enough do."""
+    money = [span for span in spans if _FRACTION.search(span.printed)]
+    return money if len({span.value for span in money}) > 1 else spans
 
 
 def _with_choices(place: Place, branch: Schema, values: Sequence[Any], root: Schema) -> Place:
@@ -185,7 +219,7 @@ def kind_of_value(place: Place, branch: Schema, error: str) -> str:
 # -- which comes first -------------------------------------------------------------------------------------------------
 
 
-def _distance(place: Place, kind: str, refused: Any, text: str) -> Callable[[Span], tuple[float, int, int]]:
+def _distance(place: Place, refused: Any, text: str) -> Callable[[Span], tuple[float, int, int]]:
     """How far a span is from the field's own words, and from where the refused value stands."""
     about = f"{place.path[-1]} {place.schema.get('title', '')} {place.schema.get('description', '')}".replace("_", " ")
     words = {word.casefold() for word in WORD.findall(about)} - {"as", "printed", "the", "of", "this", "with", "all"}
@@ -194,13 +228,10 @@ def _distance(place: Place, kind: str, refused: Any, text: str) -> Callable[[Spa
     wrong = " ".join(str(refused).casefold().split()) if refused not in (None, "") else None
     there = [n for n, line in enumerate(lines) if wrong is not None and wrong in line]
 
-    is_money = kind == "number" and not _COUNTED.search(str(place.path[-1]))
-
     def of(span: Span) -> tuple[float, int, int]:
         to_label = min((_lines_away(span.line, n) - 0.4 * hits for n, hits in labels.items()), default=30.0)
         to_wrong = min((abs(span.line - n) + 2.0 for n in there), default=30.0)
-        unlikely = 20.0 if is_money and not _FRACTION.search(span.printed) else 0.0
-        return min(to_label, to_wrong) + unlikely, span.line, span.column
+        return min(to_label, to_wrong), span.line, span.column
 
     return of
 

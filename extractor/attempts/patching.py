@@ -92,7 +92,7 @@ def _described(place: Place) -> Schema:
 
 def what_stands(one: Wanted) -> str:
     """The values of a record that are not at fault, short: those at the top, and those beside each one at fault."""
-    faults = {place.path for place in one.places}
+    faults = {path for place in one.places for path in place.covered}
     known = _plain_values(one.values, (), faults)
     for holder in dict.fromkeys(place.path[:-1] for place in one.places if len(place.path) > 1):
         beside = _plain_values(value_at(one.values, holder), holder, faults)
@@ -150,7 +150,12 @@ def applied(one: Wanted, call: ToolCall) -> ToolCall | None:
     left_out = {place.name for place in one.places if place.is_required and place.name not in sent}
     if left_out - (taken_back if foreign and sent.keys() >= needed else set()):
         return None
-    found = {place.path: sent.get(place.name, GONE) for place in one.places}
+    found: dict[Path, Any] = {}
+    for place in one.places:
+        answer = sent.get(place.name, GONE)
+        if place.joint and str(answer) not in place.joint:
+            return None
+        found |= place.joint[str(answer)] if place.joint else {place.path: answer}
     return with_values(one, call, found)
 
 

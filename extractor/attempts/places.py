@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from extractor.conversation import Conversation, Obligation
@@ -47,11 +47,18 @@ class Place:
     is_alone: bool
     choices: tuple[str, ...] = ()
     """The candidates, where the choice is closed."""
+    joint: Mapping[str, Mapping[Path, Any]] = field(default_factory=dict)
+    """Where one answer decides several values: what each choice puts where."""
 
     @property
     def dotted(self) -> str:
         """The path as error texts write it."""
         return ".".join(map(str, self.path))
+
+    @property
+    def covered(self) -> frozenset[Path]:
+        """Every path that the answer decides."""
+        return frozenset(path for values in self.joint.values() for path in values) or frozenset((self.path,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +176,11 @@ def is_nullable(schema: Schema, root: Schema) -> bool:
 
 
 def _beside(path: str, found: Path, one: Obligation, root: Schema) -> Iterator[Path]:
-    """The fields beside a place that the text of its rejection names."""
+    """The fields beside a place that the text of its rejection names; a list that was refused is itself the likeliest
+    to be wrong, whatever it is compared with."""
     holder = found[:-1]
+    if isinstance(value_at(one.values, found), (list, Mapping)):
+        return
     holders = branches(_schema_at(holder, root) if holder else root, root)
     names = {str(name) for branch in holders for name in branch.get("properties", {})}
     for name in names_in(told(one, path), names):

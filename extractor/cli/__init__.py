@@ -17,7 +17,7 @@ def main() -> None:
         code = INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
-        code = 0
+        code = STOPPED if "run" in sys.argv[1:2] else 0  # whoever reads a list may have seen enough; a run is not done
     if code == INTERRUPTED:
         sys.stderr.write("extractor: stopped\n")
         code = STOPPED

@@ -116,8 +116,9 @@ def prepare(plan: Plan) -> None:
     from extractor.cli.weights import showing
 
     with showing():
-        for model in plan.models[:1]:
-            model.prepare()
+        for model in plan.models[1:]:  # a key that is missing is told before anything is paid for
+            getattr(model, "check", lambda: None)()
+        plan.models[0].prepare()
 
 
 async def _work(plan: Plan, paths: Sequence[Path], options: Options, tally: Tally, *, json_lines: bool) -> None:
@@ -140,14 +141,14 @@ def _signals(stop: Stop) -> Iterator[None]:
     """Once drains, twice stops; SIGTERM drains."""
     loop = asyncio.get_running_loop()
 
-    def interrupted() -> None:
+    def interrupted(how: str = "interrupted") -> None:
         if stop.reason:
-            stop.now("interrupted twice")
+            stop.now(f"{how} twice")
         else:
-            stop.drain("interrupted")
+            stop.drain(how)
             sys.stderr.write("finishing what is in flight; press Ctrl-C again to stop at once\n")
 
-    handlers = {signal.SIGINT: interrupted, signal.SIGTERM: lambda: stop.drain("terminated")}
+    handlers = {signal.SIGINT: interrupted, signal.SIGTERM: lambda: interrupted("terminated")}
     for number, handler in handlers.items():
         try:
             loop.add_signal_handler(number, handler)

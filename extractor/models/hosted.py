@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from extractor import dialects, plugins
 from extractor.errors import ConfigurationError, MissingExtra
-from extractor.messages import Ask, Reply, Sampling, Unanswered
+from extractor.messages import Ask, Reply, Sampling, Unanswered, Usage
 from extractor.models import tokens
 from extractor.models.judging import Asked, judge, refused_parameter
 from extractor.models.pace import Limits, Pace
@@ -72,7 +72,11 @@ class HostedModel:
         self._wire: Wire = plugins.attribute(provider.wire)(provider, wire_name, settings)
         self._patience = patience or Patience(limited=settings.patience or NIGHT)
         self._asked = Asked(
-            self._wire.host, wire_name, provider.key_variable(settings), (provider.addresses or ("the endpoint",))[0]
+            self._wire.host,
+            wire_name,
+            provider.key_variable(settings),
+            (provider.addresses or ("the endpoint",))[0],
+            provider.name,
         )
         self._provider = provider
         self._pace = Pace(Limits(settings.rpm, settings.tpm, settings.concurrency))
@@ -97,7 +101,23 @@ class HostedModel:
         :raises ConfigurationError: the key is missing or cannot be a key.
         :raises MissingExtra: the provider's SDK is not installed.
         """
-        self._wire.prepare()
+        try:
+            self._wire.prepare()
+        except (ConfigurationError, MissingExtra):
+            raise
+        except Exception as error:  # an SDK's own trouble in making a client, such as with a proxy that it cannot use
+            raise self._no_client(error) from None
+
+    def check(self) -> None:
+        """Check what is needed when it comes to this model, without importing anything.
+
+        :raises ConfigurationError: the key is missing or cannot be a key.
+        """
+        self._provider.secret(self.settings)
+
+    def _no_client(self, error: Exception) -> ConfigurationError:
+        what = f"a client for {self._wire.host} cannot be made ({type(error).__name__})"
+        return ConfigurationError(what, hint="look at the proxy variables of the environment")
 
     async def ask(self, ask: Ask) -> Reply | Unanswered:
         """Put one ask to the model.
@@ -108,6 +128,8 @@ class HostedModel:
             client = await self._client()
         except (ConfigurationError, MissingExtra) as error:
             return Unanswered("unauthorized", str(error), self.name)
+        except Exception as error:
+            return Unanswered("unauthorized", str(self._no_client(error)), self.name)
         worded = self._dialect.word(ask)
         context = self.settings.context
         if context:
@@ -117,16 +139,22 @@ class HostedModel:
                 return Unanswered("too_long", cause, self.name)
             worded = replace(worded, sampling=_within(worded.sampling, room))
 
+        lost = Usage()
+
         async def send() -> Reply | Unanswered | Trouble:
-            return await self._send(client, worded)
+            nonlocal lost
+            answer = await self._send(client, worded)
+            lost += answer.usage if isinstance(answer, Trouble) else Usage()
+            return answer
 
         expected = tokens.about(worded) + EXPECTED if self.settings.tpm else 0
         answer: Reply | Unanswered | Trouble = await persist(send, self._patience, self._pace, expected, _used)
         if isinstance(answer, Trouble):
-            return Unanswered(answer.kind, answer.cause, self.name)
-        if isinstance(answer, Unanswered):
-            return replace(answer, model=self.name)
-        return self._whole(replace(answer, model=self.name), ask, worded)
+            return Unanswered(answer.kind, answer.cause, self.name, lost)
+        if isinstance(answer, Reply):
+            answer = self._whole(replace(answer, model=self.name), ask, worded)
+        # What answers without content have cost is paid as well.
+        return replace(answer, model=self.name, usage=answer.usage + lost)
 
     async def aclose(self) -> None:
         """Close this loop's connections. A loop that ends by ``asyncio.run`` closes them by itself."""

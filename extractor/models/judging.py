@@ -89,6 +89,7 @@ class Asked:
     model: str
     key: str
     address: str
+    provider: str = "openai"
 
 
 def judge(status: int, body: Any, headers: Mapping[str, str], asked: Asked) -> Trouble:
@@ -107,7 +108,8 @@ def judge(status: int, body: Any, headers: Mapping[str, str], asked: Asked) -> T
         return Trouble("rate_limited", said, spends=False, wait=retry_after(headers))
     if status in (408, 409, 424, 499) or status >= 500 or facts.named & PASSING:
         return Trouble("timeout" if status == 408 else "unavailable", said, wait=retry_after(headers))
-    why = f"it does not take the request; if {asked.model!r} cannot call functions, ask {asked.model}#json"
+    other = f"{asked.provider}/{asked.model}#json"
+    why = f"it does not take the request; if {asked.model!r} cannot call functions, ask {other}"
     return Trouble("bad_request", f"{said}: {why}", passing=False)
 
 

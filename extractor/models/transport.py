@@ -28,7 +28,7 @@ from typing import Generic, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
-from extractor.messages import UnansweredKind
+from extractor.messages import UnansweredKind, Usage
 from extractor.models.pace import Pace, Slot
 
 T = TypeVar("T")
@@ -45,6 +45,7 @@ class Trouble:
     :param passing: whether another request may fare better.
     :param spends: whether the request counts against :attr:`Patience.tries`; a rate limit does not.
     :param wait: seconds that the server asks us to wait, when it says so.
+    :param usage: what the request cost all the same.
     """
 
     kind: UnansweredKind
@@ -52,6 +53,7 @@ class Trouble:
     passing: bool = True
     spends: bool = True
     wait: float | None = None
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,10 @@ class _Attempts(Generic[T]):
         async with self.pace.slot(self.tokens) as slot:
             in_line = self.patience.clock() - stood
             self.began += in_line
-            self.started += in_line
+            if self.pace.limits.rpm or self.pace.limits.tpm:
+                self.started += in_line  # what the user wants is no rate limit of the provider's
+            elif self.requests and self.is_beyond(0.0, limited=True):
+                return Trouble("rate_limited", "the provider takes too few requests", passing=False)
             self.requests += 1
             answer = await send()
             self._note(slot, answer)

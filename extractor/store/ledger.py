@@ -43,7 +43,7 @@ REPLACE_REPLY = Prepared(
     t.reply.c.keys(),
 )
 INSERT_ASK = Prepared(insert(t.ask), [column.name for column in t.ask.c if column.name != "id"])
-INSERT_ATTEMPT = Prepared(insert(t.attempt), t.attempt.c.keys())
+INSERT_ATTEMPT = Prepared(upsert(t.attempt).on_conflict_do_nothing(), t.attempt.c.keys())
 _SETTLED_WORK = ("status", "error", "cause", "flags", "model", "attempts", "input_tokens", "output_tokens")
 UPDATE_WORK = Prepared(
     update(t.work).where(t.work.c.id == bindparam("of")), (*_SETTLED_WORK, "cached_tokens", "seconds", "finished_at")

@@ -239,3 +239,19 @@ def test_any_header_is_read_without_an_error(text: str) -> None:
     """A header may hold anything; the wait is a number of seconds from zero up, or unknown."""
     wait = retry_after({"retry-after": text})
     assert wait is None or wait >= 0
+
+
+def test_a_limit_that_never_ends_is_given_up_in_time() -> None:
+    """Refused for ever, an ask ends after its patience with rate limits, though the learnt pace lets it wait in line."""
+    clock = Clock()
+    refusing = Server(Trouble("rate_limited", "no", spends=False, wait=1.0))
+    pace = Pace(clock=lambda: clock.now, sleep=clock.sleep)
+    patience = Patience(limited=120.0, sleep=clock.sleep, clock=lambda: clock.now)
+
+    async def main() -> list[str | Trouble]:
+        return await asyncio.gather(*(persist(refusing, patience, pace) for _ in range(3)))
+
+    for answer in asyncio.run(main()):
+        assert isinstance(answer, Trouble)
+        assert answer.kind == "rate_limited"
+    assert 60 <= clock.now <= 400

@@ -102,7 +102,7 @@ class AnthropicWire:
         if finish == "length":
             calls = cut(calls, is_last=bool(blocks) and blocks[-1].get("type") == "tool_use")
         elif not content and not calls and not usage.output_tokens:
-            return Trouble("unavailable", f"{self.host} answered 200 without content")
+            return Trouble("unavailable", f"{self.host} answered 200 without content", usage=usage)
         return Reply(content, calls, finish, usage)
 
     def _client(self) -> AsyncAnthropic:

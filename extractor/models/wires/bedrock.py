@@ -129,7 +129,7 @@ class BedrockWire:
         if finish == "length":
             calls = cut(calls, is_last=bool(blocks) and "toolUse" in blocks[-1])
         elif not content and not calls and not usage.output_tokens and reason not in MISSPELT:
-            return Trouble("unavailable", f"{self.host} answered 200 without content")
+            return Trouble("unavailable", f"{self.host} answered 200 without content", usage=usage)
         return Reply(content, calls, finish, usage)
 
     def _client(self) -> Any:

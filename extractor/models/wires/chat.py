@@ -97,7 +97,7 @@ class ChatWire:
         if finish == "content_filter":
             return Unanswered("refused", f"the content filter of {self.host} stopped the answer", usage=usage)
         if not isinstance(message, Mapping):
-            return Trouble("unavailable", f"{self.host} answered 200 without a choice")
+            return Trouble("unavailable", f"{self.host} answered 200 without a choice", usage=usage)
         spoken = chat_shapes.read(message)
         if spoken.refusal and not spoken.tool_calls:
             return Unanswered("refused", f"{self._model} declined to answer", usage=usage)

@@ -115,7 +115,7 @@ class GeminiWire:
         if finish == "length":
             calls = cut(calls, is_last=bool(parts) and "functionCall" in parts[-1])
         elif not content and not calls and not usage.output_tokens and reason not in MISSPELT:
-            return Trouble("unavailable", f"{self.host} answered 200 without content")
+            return Trouble("unavailable", f"{self.host} answered 200 without content", usage=usage)
         return Reply(content, calls, finish, usage)
 
     def _config(self, ask: Ask, unfit: frozenset[str]) -> dict[str, Any]:

@@ -106,7 +106,7 @@ class ResponsesWire:
             return Unanswered("refused", f"{self._model} declined to answer", usage=usage)
         finish: FinishReason = "length" if answer.get("status") == "incomplete" else "stop"
         if finish == "stop" and not content and not calls and not usage.output_tokens:
-            return Trouble("unavailable", f"{self.host} answered 200 without content")
+            return Trouble("unavailable", f"{self.host} answered 200 without content", usage=usage)
         return Reply(content, calls, finish, usage)
 
 

@@ -242,7 +242,7 @@ def test_any_header_is_read_without_an_error(text: str) -> None:
 
 
 def test_a_limit_that_never_ends_is_given_up_in_time() -> None:
-    """Refused for ever, an ask ends after its patience with rate limits, also when it waits in line for the most part."""
+    """Refused for ever, an ask ends when its patience with rate limits does, also where it mostly waits in line."""
     clock = Clock()
     refusing = Server(Trouble("rate_limited", "no", spends=False, wait=1.0))
     pace = Pace(clock=lambda: clock.now, sleep=clock.sleep)

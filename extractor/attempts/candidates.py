@@ -100,6 +100,14 @@ def _is_there(place: Place, one: Wanted) -> bool:
     return isinstance(value_at(one.values, place.path), (list, Mapping))
 
 
+def is_in_doubt(one: Wanted) -> bool:
+    """Whether an identifier is at fault: what says which record it is. A document may hold no such record at all, and a
+    closed choice would make one up."""
+    found = ((place, _branch(place, one.offer.parameters)) for place in one.places)
+    kinds = [kind_of_value(place, branch, one.obligation.error) for place, branch in found if branch is not None]
+    return "identifier" in kinds
+
+
 def document_of(state: Conversation) -> str:
     """The document's text, as it stands in the opening."""
     for message in state.messages[: state.opened]:

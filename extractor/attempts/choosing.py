@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from extractor.attempts.candidates import is_in_doubt
 from extractor.attempts.places import share
 from extractor.attempts.repairing import narrow, repair, repairable
 from extractor.attempts.resampling import resample
@@ -27,6 +28,8 @@ def strong(state: Conversation) -> Step:
 def small(state: Conversation) -> Step:
     """For a model that does not become right by being shown its error: a closed choice, then other draws."""
     tried = _tried(state)
+    if any(map(is_in_doubt, repairable(state))):
+        return reask(state)  # where the model can say that there is nothing
     if tried and "narrow" not in tried:
         step = narrow(state)
         if isinstance(step, Plan) and step.kind == "narrow":

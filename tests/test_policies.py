@@ -375,6 +375,15 @@ def test_small_draws_where_nothing_can_be_chosen() -> None:
     assert ask.sampling.temperature == 0.8
 
 
+def test_small_is_asked_whether_there_is_such_a_record() -> None:
+    """An identifier that does not stand in the document may be none at all: no choice of others makes one up, and the
+    model can say that there is nothing."""
+    flow, _ = begin(small)
+    ask = turn(flow, reply(create(INVOICE)), ("invoice_number: does not stand in the document", "invoice_number"))
+    assert ask.offers == (CREATE, NOTHING_TO_EXTRACT)
+    assert choice(ask, "invoice_number") is None
+
+
 def test_adaptive_goes_by_the_rules() -> None:
     """Each rank by the policy that the rules name for it; ``strong`` where they name none."""
     rules = {"ranks": 2, "policies": ("small", "strong"), "max_attempts": 2}

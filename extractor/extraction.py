@@ -254,6 +254,8 @@ class Passage:
         )
         flow = until_success(state, plan.policy)
         outcome = await arun(flow, self._watch.put(put), self._watch.perform(self._perform))
+        if document.flags:
+            outcome = replace(outcome, flags=(*outcome.flags, *document.flags))
         if not document.is_complete:
             pages = ", ".join(str(page.number) for page in document.failed_pages)
             outcome = replace(outcome, flags=(*outcome.flags, f"incomplete: page {pages} could not be read"))

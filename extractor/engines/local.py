@@ -6,7 +6,10 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
+
+from extractor.models.pace import standing_by
 
 AT_ONCE = 0.01
 """Seconds in which items are listed together."""
@@ -20,21 +23,47 @@ class LeftForLater(Exception):
 
 
 class Stop:
-    """Asks a run to end: what is in flight is finished (``drain``), or given up (``now``)."""
+    """Asks a run to end: what is in flight is finished (``drain``), or given up (``now``). May be called in any thread."""
 
     def __init__(self) -> None:
         self.reason = ""
         self._tasks: set[asyncio.Task[object]] = set()
+        self._idle: set[asyncio.Task[object]] = set()
 
     def drain(self, reason: str) -> None:
-        """Take no further document; the first reason stands."""
+        """Take no further document, and leave for later those that only wait for their turn with a model, which a rate
+        limit may keep waiting for hours; the first reason stands."""
         self.reason = self.reason or reason
+        for task in tuple(self._idle):
+            task.get_loop().call_soon_threadsafe(self._let_go, task)
 
     def now(self, reason: str) -> None:
         """Give up what is in flight as well; what was paid for is kept."""
         self.drain(reason)
         for task in tuple(self._tasks):
             task.get_loop().call_soon_threadsafe(task.cancel)
+
+    @contextmanager
+    def standing_by(self) -> Iterator[None]:
+        """Around a wait of the present task with no request under way: it is given up when the run drains.
+
+        :raises LeftForLater: when the run drains already.
+        """
+        task = asyncio.current_task()
+        if self.reason:
+            raise LeftForLater
+        if task is None or task in self._idle:
+            yield
+            return
+        self._idle.add(task)
+        try:
+            yield
+        finally:
+            self._idle.discard(task)
+
+    def _let_go(self, task: asyncio.Task[object]) -> None:
+        if task in self._idle:  # else its turn has come meanwhile
+            task.cancel()
 
     def watch(self, task: asyncio.Task[object]) -> None:
         """Cancel this task if it comes to that."""
@@ -63,7 +92,7 @@ async def work(
                     waiting = None
                     break
                 item = listed.popleft()
-                task = asyncio.ensure_future(_handled(handle, item))
+                task = asyncio.ensure_future(_handled(handle, item, stop))
                 stop.watch(task)
                 running[task] = None
             if not running:
@@ -90,5 +119,6 @@ def _some(waiting: Iterator[Item], most: int) -> list[Item]:
     return items
 
 
-async def _handled(handle: Callable[[Item], Awaitable[Result]], item: Item) -> Result:
+async def _handled(handle: Callable[[Item], Awaitable[Result]], item: Item, stop: Stop) -> Result:
+    standing_by.set(stop.standing_by)  # of this task alone
     return await handle(item)

@@ -20,6 +20,8 @@ import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from types import TracebackType
 from typing import Self
@@ -34,6 +36,11 @@ _GLANCE = 0.25  # seconds after which the first in line looks again: rate and ho
 _ELSEWHERE = 0.05  # the same while all places are taken, for places that another event loop gives back
 _SOON = 1e-6  # seconds that are not worth a sleep
 _TICK = 0.0011  # seconds that event loops may wake too late
+
+
+standing_by: ContextVar[Callable[[], AbstractContextManager[object]]] = ContextVar("standing_by", default=nullcontext)
+"""Entered around each wait in which no request is under way. Whoever runs many asks sets it for its tasks, so as to know
+which of them may be sent home; entering it may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +192,15 @@ class Pace:
             return
         line.waiting += 1
         try:
-            async with line.first:
-                while wait := self._wait(slot):
-                    await (self._sleep(min(wait, _GLANCE)) if wait < math.inf else self._until_room(line))
+            with standing_by.get()():
+                await self._in_turn(slot, line)
         finally:
             line.waiting -= 1
+
+    async def _in_turn(self, slot: Slot, line: _Line) -> None:
+        async with line.first:
+            while wait := self._wait(slot):
+                await (self._sleep(min(wait, _GLANCE)) if wait < math.inf else self._until_room(line))
 
     def leave(self, slot: Slot) -> None:
         """Give the place back."""
@@ -288,4 +299,4 @@ class Slot:
 _NOWHERE = Mark()
 
 
-__all__ = ["Limits", "Pace", "Slot", "hints"]
+__all__ = ["Limits", "Pace", "Slot", "hints", "standing_by"]

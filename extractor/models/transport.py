@@ -11,7 +11,8 @@ number of requests is the number counted here.
 - A server's own word (``Retry-After``, ``retry-after-ms``) goes before our pauses. Where it asks for more than is left
   of the time, the ask ends at once.
 
-Every end is a value. The only exceptions that pass through are those that ``send`` lets out: cancellation.
+Every end is a value. The only exceptions that pass through are those that ``send`` lets out, and the run's own: a drain
+sends home whoever waits with no request under way (:data:`~extractor.models.pace.standing_by`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Generic, TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
 from extractor.messages import UnansweredKind, Usage
-from extractor.models.pace import Pace, Slot
+from extractor.models.pace import Pace, Slot, standing_by
 
 T = TypeVar("T")
 
@@ -125,6 +126,11 @@ class _Attempts(Generic[T]):
             self._note(slot, answer)
         return answer
 
+    async def rest(self, seconds: float) -> None:
+        """Pause between two requests."""
+        with standing_by.get()():
+            await self.patience.sleep(seconds)
+
     def pause(self, state: RetryCallState) -> float:
         """Seconds until the next request: the server's word where there is one, else exponential with full jitter."""
         trouble = self._last(state)
@@ -188,7 +194,7 @@ async def persist(
     pace = pace or Pace(clock=patience.clock, sleep=patience.sleep)
     attempts = _Attempts(patience, pace, tokens, used)
     retrying = AsyncRetrying(
-        sleep=attempts.patience.sleep,
+        sleep=attempts.rest,
         retry=retry_if_result(lambda answer: isinstance(answer, Trouble) and answer.passing),
         wait=attempts.pause,
         stop=attempts.is_over,

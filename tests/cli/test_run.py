@@ -210,6 +210,24 @@ def test_interrupted_once_a_run_finishes_what_is_in_flight(tmp_path: Path, sign:
         assert texts(notes.run("records", "notes", "--json")) == sorted(f"note of {n}" for n in range(24))
 
 
+def test_interrupted_in_the_pause_of_a_rate_limit_a_run_ends_at_once(tmp_path: Path) -> None:
+    """Who only waits for a turn, here for an hour, is left for a later run by one SIGTERM: code 4, nothing lost."""
+    limited = Answer({"error": {"message": "slow down"}}, status=429, headers={"retry-after": "3600"})
+    with StubServer(one_note) as server:
+        notes = lay_down(tmp_path / "project", 6, server)
+        notes.run("run", "notes", "docs/000.txt")
+        server.answer = lambda _: limited
+        process = begun(notes, 2, "--workers", "4")
+        process.send_signal(signal.SIGTERM)
+        first = ended(process)
+        assert first.code == 4, first.err
+        assert first.said[-1] == "extractor: terminated: run the same command again to go on"
+        server.answer = one_note
+        second = notes.run("run", "notes", "docs", "--json")
+        assert (second.code, second.sum["done"]) == (0, 6)
+        assert len(texts(notes.run("records", "notes", "--json"))) == 6
+
+
 def test_interrupted_twice_a_run_stops_at_once(tmp_path: Path) -> None:
     """Two interrupts give up what is in flight: code 4 long before the answers come, and a later run finishes."""
     with StubServer(one_note) as server:

@@ -23,7 +23,7 @@ class LeftForLater(Exception):
 
 
 class Stop:
-    """Asks a run to end: what is in flight is finished (``drain``), or given up (``now``). May be called in any thread."""
+    """Asks a run to end: what is in flight is finished (``drain``), or given up (``now``); from any thread."""
 
     def __init__(self) -> None:
         self.reason = ""

@@ -39,8 +39,8 @@ _TICK = 0.0011  # seconds that event loops may wake too late
 
 
 standing_by: ContextVar[Callable[[], AbstractContextManager[object]]] = ContextVar("standing_by", default=nullcontext)
-"""Entered around each wait in which no request is under way. Whoever runs many asks sets it for its tasks, so as to know
-which of them may be sent home; entering it may raise."""
+"""Entered around each wait in which no request is under way. Who runs many asks sets it for its tasks, to know which of
+them may be sent home; entering it may raise."""
 
 
 @dataclass(frozen=True, slots=True)

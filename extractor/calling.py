@@ -11,12 +11,9 @@ Numbers with a fraction are decoded as :class:`~decimal.Decimal`, so that no dig
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import contextvars
 import inspect
-import threading
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -31,6 +28,7 @@ from extractor.feedback import Problem
 from extractor.functions import Context, Function, itself
 from extractor.messages import ToolCall, ToolResult, Verdict
 from extractor.parameters import is_path, undeclared
+from extractor.threads import Caught, in_own_thread
 
 SUCCESS = "SUCCESS"
 """What a model reads when a function returned an object, or nothing."""
@@ -259,45 +257,9 @@ def _is_async(body: Callable[..., Any]) -> bool:
 
 
 async def _in_thread(work: Callable[[], Any], function: Function) -> Any:
-    value, error = await (_pooled(work) if function.timeout is None else _watched(work, function.name))
-    if error is not None:
-        raise error
-    return value
-
-
-Caught = tuple[Any, BaseException | None]
-
-
-def _caught(work: Callable[[], Any]) -> Caught:
-    """What came of it, as a value: a future refuses to carry a ``StopIteration``, and would never be done."""
-    try:
-        return work(), None
-    except BaseException as error:
-        return None, error
-
-
-def _pooled(work: Callable[[], Any]) -> Awaitable[Caught]:
-    return asyncio.to_thread(_caught, work)
-
-
-async def _watched(work: Callable[[], Any], name: str) -> Caught:
-    """In a thread of its own, so that time is counted from its start, and that a hung one does not keep us from
-    leaving: the threads of a pool are waited for at exit."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Caught] = loop.create_future()
-
-    def settle(caught: Caught) -> None:
-        if not done.done():
-            done.set_result(caught)
-
-    def run() -> None:
-        caught = surroundings.run(_caught, work)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, caught)
-
-    surroundings = contextvars.copy_context()
-    threading.Thread(target=run, name=f"extractor-{name}", daemon=True).start()
-    return await done
+    if function.timeout is not None:  # time is counted from its start, and a hung one does not keep us from leaving
+        return await in_own_thread(work, f"extractor-{function.name}")
+    return (await asyncio.to_thread(Caught.of, work)).result()
 
 
 # -- results -----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from extractor.errors import ConfigurationError
@@ -71,11 +71,14 @@ def attribute(reference: str) -> Any:
     return found
 
 
-def suggestion(name: str, among: Mapping[str, Any] | list[str] | tuple[str, ...]) -> str:
-    """A hint for a name that does not exist: the nearest one, else all there are."""
+def suggestion(name: str, among: Collection[str], otherwise: str = "there is") -> str:
+    """A hint for a name that does not exist: the nearest one, else all there are.
+
+    :param otherwise: the words before all there are.
+    """
     import difflib
 
     near = difflib.get_close_matches(name, list(among), n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]!r}?"
-    return f"there is {', '.join(repr(one) for one in sorted(among))}" if among else "there is none"
+    return f"{otherwise} {', '.join(repr(one) for one in sorted(among))}" if among else f"{otherwise} none"

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import sys
 from collections.abc import Sequence
 from typing import Any
-
-from extractor.errors import UsageError
-from extractor.plugins import suggestion
-
-LEVELS = ("debug", "info", "warning", "error")
 
 
 def make_safe() -> None:
@@ -28,20 +22,6 @@ def print_json(value: object) -> None:
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     sys.stdout.write(json.dumps(value, ensure_ascii=not is_unicode, default=str) + "\n")
     sys.stdout.flush()
-
-
-def log_to_stderr(level: str) -> None:
-    """Show what the package logs from that level on.
-
-    :raises UsageError: when there is no such level.
-    """
-    if level.lower() not in LEVELS:
-        raise UsageError(f"there is no log level {level!r}", hint=suggestion(level.lower(), LEVELS))
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%H:%M:%S"))
-    logger = logging.getLogger("extractor")
-    logger.addHandler(handler)
-    logger.setLevel(level.upper())
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -15,10 +15,11 @@ from typing import Any
 
 from extractor import configuration, project
 from extractor.cli.estimating import estimate, header, is_settled, settled_of
-from extractor.cli.output import log_to_stderr, print_json
+from extractor.cli.output import print_json
 from extractor.cli.progress import Progress, clock, spent_as_json, spent_in_words
 from extractor.engines.local import Stop
 from extractor.errors import ConfigurationError, ExtractorError, ProviderError, StoreError, UsageError
+from extractor.events import configure_logging
 from extractor.extraction import Plan, Source, readable
 from extractor.messages import FATAL
 from extractor.options import Options
@@ -85,7 +86,7 @@ def run_command(request: Request) -> int:
 
     allowed = _allowance(request.max_failures)
     if request.log_level is not None:
-        log_to_stderr(request.log_level)
+        configure_logging(request.log_level)
     where = configuration.find(request.root)
     pipeline = project.pipeline(where, request.pipeline)
     paths = list(find(request.sources))

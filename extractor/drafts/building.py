@@ -12,8 +12,9 @@ from pydantic.fields import FieldInfo
 from sqlalchemy.orm import Mapper, RelationshipProperty
 from sqlalchemy.orm.attributes import set_attribute
 
-from extractor.drafts.columns import columns, did_you_mean, mapper_of, missing
+from extractor.drafts.columns import columns, mapper_of, missing
 from extractor.errors import DefinitionError
+from extractor.plugins import suggestion
 
 Record = TypeVar("Record")
 Relation = RelationshipProperty[Any]
@@ -124,7 +125,7 @@ def _plan(
         if name not in homes and name not in relations:
             raise _homeless(plan, name, draft_type)
     for name in sorted((given - homes.keys() - relations.keys()) | (nested - relations.keys())):
-        hint = did_you_mean(name, [*homes, *relations])
+        hint = suggestion(name, [*homes, *relations])
         raise DefinitionError(f"given {path + name!r} has no home in table {table.__name__}", hint=hint)
     for name in sorted(nested - draft_type.model_fields.keys()):
         raise DefinitionError(f"given {path + name!r}: {draft_type.__name__} has no {name!r} to give anything to")
@@ -152,7 +153,7 @@ def _homeless(plan: _Plan, name: str, draft_type: type[BaseModel]) -> Definition
     homes = [*columns(plan.mapper), *(relation.key for relation in plan.mapper.relationships)]
     return DefinitionError(
         f"field {plan.path + name!r} of {draft_type.__name__} has no home in table {table.__name__}",
-        hint=f"{did_you_mean(name, homes)} Add it to the table, or take it off the draft",
+        hint=f"{suggestion(name, homes)} Add it to the table, or take it off the draft",
     )
 
 

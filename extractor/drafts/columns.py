@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -119,12 +118,6 @@ def missing(
         and not fills_itself(column)
         and not (name in fields and not fields[name].is_required() and fields[name].default is not None)
     ]
-
-
-def did_you_mean(name: str, names: Collection[str]) -> str:
-    """A hint at the nearest of the names that exist."""
-    near = get_close_matches(name, list(names), 1)
-    return f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(names))}"
 
 
 def write_the_function(table: type[Any]) -> str:

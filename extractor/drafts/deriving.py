@@ -14,7 +14,6 @@ from sqlalchemy.orm.interfaces import RelationshipDirection
 from extractor.drafts import copying
 from extractor.drafts.columns import (
     columns,
-    did_you_mean,
     fills_itself,
     mapper_of,
     missing,
@@ -23,6 +22,7 @@ from extractor.drafts.columns import (
     write_the_function,
 )
 from extractor.errors import DefinitionError
+from extractor.plugins import suggestion
 
 Relation = RelationshipProperty[Any]
 
@@ -177,7 +177,7 @@ def _check_names(mapper: Mapper[Any], names: frozenset[str], place: _Place) -> N
             raise DefinitionError(
                 f"table {mapper.class_.__name__} has no {'relation' if dot else 'column or relation'} "
                 f"{place.path + first!r}",
-                hint=did_you_mean(first, mapper.relationships.keys() if dot else known),
+                hint=suggestion(first, list(mapper.relationships.keys()) if dot else known),
             )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO
 
 from extractor.errors import UsageError
 from extractor.events.event import TOLD, Event
@@ -43,12 +42,12 @@ def configure_logging(level: str) -> None:
         ours.addHandler(handler)
 
 
-class _Stderr(logging.StreamHandler[TextIO]):
+class _Stderr(logging.Handler):
     """Whatever stderr is when a line is written: a progress bar may have taken its place."""
 
-    def __init__(self) -> None:
-        logging.Handler.__init__(self)
-
-    @property
-    def stream(self) -> TextIO:  # type: ignore[override]
-        return sys.stderr
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            sys.stderr.write(f"{self.format(record)}\n")
+            sys.stderr.flush()
+        except Exception:
+            self.handleError(record)

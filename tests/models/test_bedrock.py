@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +16,6 @@ from extractor.models.providers import PROVIDERS
 from extractor.models.settings import Settings
 from extractor.models.transport import Trouble
 from extractor.models.wires.bedrock import BedrockWire
-from extractor.models.wires.bedrock import _in_thread as in_thread
 
 ROW = PROVIDERS["bedrock"]
 NONE: frozenset[str] = frozenset()
@@ -210,34 +207,6 @@ def test_a_choice_that_a_model_does_not_know_is_dropped_once(monkeypatch: pytest
         answers = put(hosted("bedrock"), ASK, ASK)
     assert all(isinstance(answer, Reply) for answer in answers)
     assert ["toolChoice" in request.body["toolConfig"] for request in server.requests] == [True, False, False]
-
-
-def test_requests_are_in_flight_side_by_side() -> None:
-    """Each request has a thread of its own: twelve that wait for each other are all answered."""
-    together = threading.Barrier(12)
-
-    async def main() -> list[int]:
-        return await asyncio.gather(*(in_thread(lambda: together.wait(20.0)) for _ in range(12)))
-
-    assert sorted(asyncio.run(main())) == list(range(12))
-
-
-def test_a_request_that_is_given_up_holds_up_nothing() -> None:
-    """The loop ends while the thread still waits, and the thread ends without a loop."""
-    never, ended = threading.Event(), threading.Event()
-
-    def wait() -> None:
-        never.wait(20.0)
-        ended.set()
-
-    async def main() -> None:
-        await asyncio.wait_for(in_thread(wait), 0.01)
-
-    with pytest.raises(TimeoutError):
-        asyncio.run(main())
-    assert not ended.is_set()
-    never.set()
-    assert ended.wait(20.0)
 
 
 def test_credentials_that_have_ended_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

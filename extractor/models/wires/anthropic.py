@@ -15,8 +15,9 @@ from extractor.errors import MissingExtra
 from extractor.messages import Ask, FinishReason, Image, Offer, Reply, ToolCall, ToolResult, Unanswered, Usage
 from extractor.models.settings import Provider, Settings, host_of
 from extractor.models.transport import Trouble
-from extractor.models.wires import Dropped, Sent, count, mapping, text
+from extractor.models.wires import Sent, count, mapping, text
 from extractor.models.wires.payloads import compiles, held, parameters_of, requests_by_instructor
+from extractor.models.wires.sdk import raw
 from extractor.models.wires.shapes import OfferKey, offer_key
 from extractor.models.wires.turns import Part, Side, argument, cut, listed, numbered, system, turns
 
@@ -74,17 +75,9 @@ class AnthropicWire:
 
     async def send(self, client: AsyncAnthropic, request: dict[str, Any]) -> Sent:
         """Make one request."""
-        from anthropic import APIConnectionError, APIStatusError, APITimeoutError
+        import anthropic
 
-        try:
-            sent = await client.messages.with_raw_response.create(**request)
-        except APITimeoutError:
-            raise TimeoutError from None
-        except APIStatusError as error:
-            return Sent(error.status_code, error.response.headers, error.response.content)
-        except APIConnectionError as error:
-            raise Dropped(type(error.__cause__).__name__) from None
-        return Sent(sent.http_response.status_code, sent.headers, sent.http_response.content)
+        return await raw(client.messages.with_raw_response.create(**request), anthropic)
 
     def read(self, answer: Mapping[str, Any]) -> Reply | Unanswered | Trouble:
         """Read the body of an answer."""

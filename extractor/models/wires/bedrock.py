@@ -6,13 +6,10 @@ is instructor's.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from extractor.errors import ConfigurationError, MissingExtra
 from extractor.messages import Ask, FinishReason, Image, Offer, Reply, ToolCall, ToolResult, Unanswered, Usage
@@ -22,8 +19,7 @@ from extractor.models.wires import Dropped, Sent, count, mapping, text
 from extractor.models.wires.payloads import held, parameters_of, requests_by_instructor
 from extractor.models.wires.shapes import OfferKey, offer_key
 from extractor.models.wires.turns import Part, Side, argument, cut, listed, numbered, system, turns
-
-T = TypeVar("T")
+from extractor.threads import in_own_thread
 
 REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 CONNECTIONS = 256
@@ -60,7 +56,7 @@ class BedrockWire:
 
     async def open(self) -> Any:
         """A client."""
-        return await _in_thread(self._client)
+        return await in_own_thread(self._client, "bedrock")
 
     async def close(self, client: Any) -> None:
         """Close its connections."""
@@ -96,7 +92,7 @@ class BedrockWire:
         from botocore.parsers import ResponseParserError
 
         try:
-            sent = await _in_thread(lambda: client.converse(**request))
+            sent = await in_own_thread(lambda: client.converse(**request), "bedrock")
         except ClientError as error:
             return _refused(error.response)
         except (ReadTimeoutError, ConnectTimeoutError):
@@ -222,29 +218,3 @@ def _usage(usage: Any) -> Usage:
     cached = count(usage.get("cacheReadInputTokens"))
     fresh = count(usage.get("inputTokens")) + count(usage.get("cacheWriteInputTokens"))
     return Usage(fresh + cached, count(usage.get("outputTokens")), cached)
-
-
-async def _in_thread(call: Callable[[], T]) -> T:
-    """Run a call in a thread of its own, which holds up no exit: a pool's threads would, until a server answers."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: T | None, problem: BaseException | None) -> None:
-        if done.done():
-            return  # given up meanwhile
-        if problem is not None:
-            done.set_exception(problem)
-        else:
-            done.set_result(result)  # type: ignore[arg-type]
-
-    def run() -> None:
-        result, problem = None, None
-        try:
-            result = call()
-        except Exception as error:
-            problem = error
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(settle, result, problem)
-
-    threading.Thread(target=run, name="bedrock", daemon=True).start()
-    return await done

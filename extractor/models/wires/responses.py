@@ -34,7 +34,9 @@ class ResponsesSender(SdkSender):
 
     async def send(self, client: AsyncOpenAI, request: dict[str, Any]) -> Sent:
         """Make one request."""
-        return await raw(client.responses.with_raw_response.create(**request))
+        import openai
+
+        return await raw(client.responses.with_raw_response.create(**request), openai)
 
 
 class ResponsesWire:

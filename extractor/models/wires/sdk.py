@@ -34,7 +34,9 @@ class SdkSender:
 
     async def send(self, client: AsyncOpenAI, request: dict[str, Any]) -> Sent:
         """Make one request."""
-        return await raw(client.chat.completions.with_raw_response.create(**request))
+        import openai
+
+        return await raw(client.chat.completions.with_raw_response.create(**request), openai)
 
     def _client(self) -> AsyncOpenAI:
         import instructor
@@ -55,20 +57,19 @@ class SdkSender:
         return client
 
 
-async def raw(request: Any) -> Sent:
-    """The answer to a request of the SDK, whatever its status.
+async def raw(request: Any, sdk: Any) -> Sent:
+    """The answer to a request of an SDK, whatever its status.
 
+    :param sdk: the SDK's module; those of one maker's generator name their exceptions alike.
     :raises Dropped: when there is no connection, or it ended early.
     :raises TimeoutError: when the SDK gave it up.
     """
-    from openai import APIConnectionError, APIStatusError, APITimeoutError
-
     try:
         sent = await request
-    except APITimeoutError:
+    except sdk.APITimeoutError:
         raise TimeoutError from None
-    except APIStatusError as error:
+    except sdk.APIStatusError as error:
         return Sent(error.status_code, error.response.headers, error.response.content)
-    except APIConnectionError as error:
+    except sdk.APIConnectionError as error:
         raise Dropped(type(error.__cause__).__name__) from None
     return Sent(sent.http_response.status_code, sent.headers, sent.http_response.content)

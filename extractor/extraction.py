@@ -145,7 +145,8 @@ async def _read(plan: Plan, source: Source, data: bytes, seen: Seen, watch: Watc
     outcome = await _taken(passage, partial(_understood, data, source.name, plan), is_quick(data))
     outcome = replace(outcome, source=source.name, document=seen.hash)
     seconds = time.monotonic() - begun
-    return await plan.store.finish(work, outcome, passage.replies.keys, seconds, frozenset(passage.claimed))
+    claimed = frozenset(passage.claimed)
+    return await plan.store.finish(work, outcome, passage.replies.keys, seconds, claimed, passage.document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,14 +239,18 @@ class Passage:
         self._source = source
         self._work = work
         self._written = {} if work.is_new else {(x["reply"], x["position"]): x for x in plan.store.links(work)}
+        self._evidence = {} if work.is_new else plan.store.evidence(work)
         self._context = Context(document=None, values=source.values or {})
         self._validation: dict[str, Any] = {}
+        self.document: Document | None = None
+        """Once it is read."""
         self.replies = DocumentReplies(plan, work)
         self.claimed: set[Link] = set()
 
     async def take(self, understood: Understood) -> Outcome:
         """Ask until success, on what is known of the document."""
         plan, document = self._plan, understood.document
+        self.document = document
         self._context = replace(self._context, document=document, style=understood.style)
         self._validation = {"style": understood.style, "text": document.text}
         state = plan.opening(document.text, understood.images)
@@ -287,7 +292,7 @@ class Passage:
         self.claimed.add(link)
         return ToolResult(
             call.id, call.name, found["content"], Verdict(found["verdict"]), row, found["arguments"],
-            flags=tuple(found["flags"]),
+            flags=tuple(found["flags"]), evidence=self._evidence.get(found["id"], ()),
         )  # fmt: skip
 
     async def _flush(

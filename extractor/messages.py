@@ -11,7 +11,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from extractor.evidence.values import Evidence
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -68,7 +71,8 @@ class ToolResult:
 
     ``content`` is the text that the model reads. ``processed_content`` is the function's native object; it is never
     serialised to the model. ``arguments`` are the arguments as decoded (printed forms kept), ``paths`` the field paths
-    that were at fault, ``flags`` remarks for people, ``cause`` the traceback of a bug in the user's function.
+    that were at fault, ``flags`` remarks for people, ``cause`` the traceback of a bug in the user's function,
+    ``evidence`` where in the document the values stand.
     """
 
     call_id: str
@@ -80,6 +84,7 @@ class ToolResult:
     paths: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     cause: str | None = field(default=None, repr=False)
+    evidence: tuple[Evidence, ...] = field(default=(), repr=False)
 
     @property
     def is_error(self) -> bool:

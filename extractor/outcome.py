@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from extractor.errors import OutcomeError
 from extractor.messages import Message, Reply, ToolCall, ToolResult, Unanswered, Usage
+
+if TYPE_CHECKING:
+    from extractor.evidence.values import Evidence
 
 
 class Status(StrEnum):
@@ -119,6 +123,26 @@ class Outcome:
                 hint="use outcome.records for any number of them",
             )
         return records[0]
+
+    @property
+    def evidence(self) -> Mapping[str, Evidence]:
+        """Where each value of the one record stands, by path: ``outcome.evidence["line_items.0.amount"].page``.
+
+        :raises OutcomeError: unless there is exactly one record.
+        """
+        return self.evidence_of(self.record)
+
+    def evidence_of(self, record: Any) -> Mapping[str, Evidence]:
+        """Where each value of one of the :attr:`records` stands, by path; empty where evidence is off.
+
+        :raises OutcomeError: when it is none of them.
+        """
+        from extractor.evidence.values import ByPath
+
+        for result in self.results:
+            if result.processed_content is record:
+                return ByPath(result.evidence)
+        raise OutcomeError("this is no record of the outcome", hint="take one out of outcome.records")
 
     @property
     def processed_content(self) -> Any:

@@ -50,7 +50,8 @@ class PreparedInsert:
 
     def __init__(self, table: Table, names: Sequence[str], returned: Sequence[str]) -> None:
         self._columns = [table.c[name] for name in names]
-        self._head = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES "  # noqa: S608 - names of ours
+        quoted = ", ".join(f'"{name}"' for name in names)  # "table" is a word of SQL
+        self._head = f"INSERT INTO {table.name} ({quoted}) VALUES "  # noqa: S608 - names of ours
         self._row = f"({', '.join('?' * len(names))})"
         self._tail = f" RETURNING {', '.join(returned)}"
         self._binds: dict[str, tuple[Bind, ...]] = {}

@@ -8,36 +8,36 @@ in it is refused, and then every refusal becomes that one call's verdict.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy import inspect as sa_inspect
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session
 
 from extractor.messages import ToolResult, Verdict
-from extractor.store import graph
+from extractor.store import evidence, graph
 from extractor.store import tables as t
 from extractor.store.codec import jsonable
 from extractor.store.holders import holder, paths
 from extractor.store.ledger import links, now
-from extractor.store.prepared import Prepared
 from extractor.store.refusals import missing_parents, refusal, wrong_types
 from extractor.store.writer import AfterFlush, catch_up, put_off
 
-INSERT = Prepared(insert(t.record), [column.name for column in t.record.c if column.name != "id"])
 KEPT = (Verdict.ACCEPTED, Verdict.DUPLICATE)
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One call to be written: which reply (by request key), which place in it, its hash, and its result."""
+    """One call to be written: which reply (by request key), which place in it, its hash, and its result; ``crops``
+    are pictures of where its values stand, by path."""
 
     reply: str
     position: int
     call: str
     result: ToolResult
+    crops: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,8 @@ def _link(session: Session, work: int, one: Written, result: ToolResult) -> None
         "flags": list(result.flags),
         "written_at": now(),
     }
-    put_off(session, INSERT, values)
+    values[evidence.EVIDENCE] = evidence.rows(result.evidence, one.crops)
+    put_off(session, evidence.INSERT, values)
 
 
 def _as_key(column: Any, value: Any) -> Any:

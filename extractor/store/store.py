@@ -21,10 +21,12 @@ from sqlalchemy import inspect as sa_inspect
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from extractor.documents import Document
 from extractor.errors import StoreError
+from extractor.evidence.values import Evidence
 from extractor.messages import Reply, ToolResult, Verdict
 from extractor.outcome import Outcome, Status
-from extractor.store import graph, ledger, money, records
+from extractor.store import evidence, graph, ledger, money, records
 from extractor.store.codec import reply_from_json
 from extractor.store.engine import is_there, open_engine, url_of
 from extractor.store.ledger import Asked, Seen, Work
@@ -187,12 +189,21 @@ class Store:
         )
 
     async def finish(
-        self, work: Work, outcome: Outcome, keys: Sequence[str | None], seconds: float, claimed: Collection[Link]
+        self,
+        work: Work,
+        outcome: Outcome,
+        keys: Sequence[str | None],
+        seconds: float,
+        claimed: Collection[Link],
+        document: Document | None = None,
     ) -> Outcome:
         """Settle a document, in one transaction with taking back what its conversation no longer leads to.
 
         Returns the outcome, with a flag for each row that could not be taken back.
+
+        :param document: as it was read, to keep its pages.
         """
+        pages = evidence.page_rows(document) if document is not None else ()
 
         def job(session: Session, _careful: bool) -> Outcome:
             # one that failed is taken again, and may yet lead back to its rows; a new one has no others
@@ -200,6 +211,8 @@ class Store:
             remarks = () if leads_back else records.withdraw(session, work.id, claimed)
             final = replace(outcome, flags=(*outcome.flags, *remarks))
             ledger.finish(session, work, final, keys, seconds)
+            if pages:
+                evidence.keep_pages(session, work.document, pages, is_new=work.is_new)
             return final
 
         return await self._write(job)
@@ -210,7 +223,8 @@ class Store:
         :param fingerprint: the pipeline's present one, to tell whether the outcome is outdated.
         :param source: where the document stands now.
         """
-        results = tuple(self._result(link) for link in self.links(work))
+        stands = self.evidence(work)
+        results = tuple(self._result(link, stands.get(link["id"], ())) for link in self.links(work))
         return Outcome(
             status=Status(work.status),
             results=results,
@@ -222,7 +236,11 @@ class Store:
             is_outdated=work.fingerprint != fingerprint,
         )
 
-    def _result(self, link: dict[str, Any]) -> ToolResult:
+    def evidence(self, work: Work) -> dict[int, tuple[Evidence, ...]]:
+        """Where the values of a document's records stand, by the number of the call's row."""
+        return self.read(lambda session: evidence.of_work(session, work.id))
+
+    def _result(self, link: dict[str, Any], stands: tuple[Evidence, ...]) -> ToolResult:
         return ToolResult(
             call_id=str(link["position"]),
             name=link["function"],
@@ -231,6 +249,7 @@ class Store:
             processed_content=self.reload(link),
             arguments=link["arguments"],
             flags=tuple(link["flags"]),
+            evidence=stands,
         )
 
     # -- replies -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Float,
     ForeignKey,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -23,7 +24,7 @@ from sqlalchemy import (
 
 PREFIX = "extractor_"
 SCHEMA = "extractor"
-VERSION = 2
+VERSION = 3
 """Goes up with every table or column that is added; an older database gets them when it is opened. A column that is
 added may be null, or has a default of the server's."""
 
@@ -139,4 +140,38 @@ record = Table(
     Column("flags", JSON, nullable=False),
     Column("written_at", DateTime(timezone=True), nullable=False),
     UniqueConstraint("work", "reply", "position"),
+)
+
+evidence = Table(
+    f"{PREFIX}evidence",
+    metadata,
+    Column("record", Integer, ForeignKey(record.c.id, ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False, comment="place of the value in the record"),
+    Column("path", Text, nullable=False, comment="such as line_items.0.amount"),
+    Column("match", String(16), nullable=False, comment="exact, normalised, fuzzy, hidden, absent"),
+    Column("score", Float, nullable=False),
+    Column("page", Integer, comment="from 1; null where the value is absent"),
+    Column("start", Integer, comment="text[start:end] of the page, or of what is hidden on it"),
+    Column("end", Integer),
+    Column("boxes", JSON(none_as_null=True), comment="[left, top, right, bottom] in points, one for each line"),
+    Column("printed", Text, nullable=False, comment="as the document prints it; as the model sent it where absent"),
+    Column("snippet", Text, nullable=False),
+    Column("crop", LargeBinary, comment="picture of the place"),
+    sqlite_with_rowid=False,  # one tree in place of two: there are some thirty rows a document
+)
+
+page = Table(
+    f"{PREFIX}page",
+    metadata,
+    Column("document", String(64), ForeignKey(document.c.hash, ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("text", LargeBinary, nullable=False, comment="UTF-8, compressed with zlib"),
+    Column("hidden", LargeBinary, comment="text that nobody sees on the page, likewise"),
+    Column("width", Float, nullable=False, comment="in points, upright; 0 where it has no size"),
+    Column("height", Float, nullable=False),
+    Column("rotation", Float, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("how", Text, nullable=False, comment="how it was read"),
+    Column("reason", Text, nullable=False, comment="why it could not be read"),
+    Column("confidence", Float, comment="of OCR"),
 )

@@ -16,17 +16,16 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from extractor.errors import StoreError
-from extractor.store.prepared import Prepared
 
 T = TypeVar("T")
 
@@ -47,7 +46,14 @@ Job = Callable[[Session, bool], T | AfterFlush[T]]
 _PUT_OFF = "extractor_put_off"
 
 
-def put_off(session: Session, statement: Prepared, row: Mapping[str, Any]) -> None:
+class Statement(Protocol):
+    """What is executed for many rows at once."""
+
+    def execute(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Execute it for each of the rows."""
+
+
+def put_off(session: Session, statement: Statement, row: Mapping[str, Any]) -> None:
     """Execute a statement with this row's parameters before the commit, together with the other rows put off for the
     same statement object. Statements are executed in the order in which they were first put off."""
     session.info.setdefault(_PUT_OFF, {}).setdefault(statement, []).append(row)

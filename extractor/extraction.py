@@ -24,7 +24,7 @@ from extractor.conversation import KEPT, Conversation, Rules
 from extractor.documents import Document, load
 from extractor.documents.loading import is_quick, read_bytes
 from extractor.drivers import arun, kept
-from extractor.engines.local import LeftForLater
+from extractor.engines.local import LeftForLater, at_work
 from extractor.errors import DocumentError, ExtractorError, UnreadableDocument
 from extractor.events import Handlers, Watch, live
 from extractor.fields.style import Style
@@ -215,7 +215,10 @@ class DocumentReplies:
         """Put a question to the model of its rank. That nobody answered is charged here, a reply where it is kept."""
         plan = self._plan
         model = plan.models[ask.rank]
-        answer, cost = await plan.account.put(ask, live(model.ask))
+        async with at_work() as place:
+            answer, cost = await plan.account.put(ask, live(model.ask))
+            if isinstance(answer, Unanswered):
+                place.keep()  # it may be the provider's last word: then nobody else is to ask
         work = self._work
         self._asked = Asked(
             plan.run, work.id, plan.pipeline, work.document, model.name, ask.rank, answer, cost, plan.tags

@@ -71,14 +71,11 @@ def attribute(reference: str) -> Any:
     return found
 
 
-def suggestion(name: str, among: Collection[str], otherwise: str = "there is") -> str:
-    """A hint for a name that does not exist: the nearest one, else all there are.
-
-    :param otherwise: the words before all there are.
-    """
+def suggestion(name: str, among: Collection[str], otherwise: str = "") -> str:
+    """A hint for a name that does not exist: the nearest one, else ``otherwise``, by default all there are."""
     import difflib
 
     near = difflib.get_close_matches(name, list(among), n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]!r}?"
-    return f"{otherwise} {', '.join(repr(one) for one in sorted(among))}" if among else f"{otherwise} none"
+    return otherwise or (f"there is {', '.join(repr(one) for one in sorted(among))}" if among else "there is none")

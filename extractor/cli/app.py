@@ -49,7 +49,7 @@ def run(
         str | None, typer.Option(metavar="NAME", help="Model, or several separated by commas: first choice first.")
     ] = None,
     database: Database = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Documents at a time.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Documents asked about at a time.")] = None,
     max_failures: Annotated[
         str, typer.Option(metavar="N|N%", help="Failures up to which the exit code is still 0.")
     ] = "0",

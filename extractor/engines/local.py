@@ -6,7 +6,8 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from extractor.models.pace import standing_by
@@ -16,6 +17,10 @@ AT_ONCE = 0.01
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+IN_HAND = 2
+"""Items in hand for each that may be at work: while some ask, others are read, and others are written."""
 
 
 class LeftForLater(Exception):
@@ -76,32 +81,38 @@ async def work(
 ) -> AsyncGenerator[Result, None]:
     """Handle every item, ``workers`` at a time; yields results in the order in which they are ready.
 
+    At a time means: within :func:`at_work`. What stands before and after it, reading and writing, is done for as many
+    items again.
+
     An exception of ``handle`` ends the run: what a document can have wrong with it is a result, not an exception. Only
     of what is :class:`LeftForLater` nothing is said.
     """
     stop = stop or Stop()
     waiting: Iterator[Item] | None = iter(items)
     listed: deque[Item] = deque()
-    running: dict[asyncio.Task[Result], None] = {}
+    running: dict[asyncio.Task[Result], Place] = {}
+    places = asyncio.Semaphore(workers)
     try:
         while True:
-            while (listed or waiting is not None) and len(running) < workers and not stop.reason:
+            while (listed or waiting is not None) and len(running) < IN_HAND * workers and not stop.reason:
                 if not listed and waiting is not None:
                     listed += await asyncio.to_thread(_some, waiting, workers)
                 if not listed:
                     waiting = None
                     break
                 item = listed.popleft()
-                task = asyncio.ensure_future(_handled(handle, item, stop))
+                place = Place(places)
+                task = asyncio.ensure_future(_handled(handle, item, stop, place))
                 stop.watch(task)
-                running[task] = None
+                running[task] = place
             if not running:
                 return
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in [one for one in running if one in done]:  # in the order of their beginning
-                del running[task]
+                place = running.pop(task)
                 if not task.cancelled() and not isinstance(task.exception(), LeftForLater):
                     yield task.result()
+                place.give_back()
     finally:
         for task in running:
             task.cancel()
@@ -119,6 +130,55 @@ def _some(waiting: Iterator[Item], most: int) -> list[Item]:
     return items
 
 
-async def _handled(handle: Callable[[Item], Awaitable[Result]], item: Item, stop: Stop) -> Result:
-    standing_by.set(stop.standing_by)  # of this task alone
+async def _handled(handle: Callable[[Item], Awaitable[Result]], item: Item, stop: Stop, place: Place) -> Result:
+    standing_by.set(stop.standing_by)  # of this task alone, as the next one
+    _place.set(place)
     return await handle(item)
+
+
+class Place:
+    """One item's place among those at work."""
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places = places
+        self._is_held = False
+        self._is_kept = False
+
+    def keep(self) -> None:
+        """Keep it until the item's result is told, which may be the end of the run."""
+        self._is_kept = self._is_held
+
+    async def take(self) -> None:
+        """Wait for it."""
+        if not self._is_held:
+            with standing_by.get()():
+                await self._places.acquire()
+            self._is_held = True
+
+    def leave(self) -> None:
+        """Give it back, unless it is kept."""
+        if not self._is_kept:
+            self.give_back()
+
+    def give_back(self) -> None:
+        """Give it back, if it is held."""
+        if self._is_held:
+            self._is_held = self._is_kept = False
+            self._places.release()
+
+
+_place: ContextVar[Place | None] = ContextVar("place", default=None)
+
+
+@asynccontextmanager
+async def at_work() -> AsyncGenerator[Place, None]:
+    """Around what only so many items of a run may do at a time as it has workers.
+
+    :raises LeftForLater: when the run drains before there is a place.
+    """
+    place = _place.get() or Place(asyncio.Semaphore())  # outside a run nobody else waits
+    await place.take()
+    try:
+        yield place
+    finally:
+        place.leave()

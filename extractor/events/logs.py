@@ -7,6 +7,7 @@ import sys
 
 from extractor.errors import UsageError
 from extractor.events.event import TOLD, Event
+from extractor.plugins import suggestion
 
 logger = logging.getLogger("extractor.events")
 
@@ -33,7 +34,8 @@ def configure_logging(level: str) -> None:
     :raises UsageError: when it is none of these.
     """
     if level.lower() not in LEVELS:
-        raise UsageError(f"there is no log level {level!r}", hint=f"there is {', '.join(LEVELS)}")
+        hint = suggestion(level.lower(), LEVELS, f"there is {', '.join(LEVELS)}")
+        raise UsageError(f"there is no log level {level!r}", hint=hint)
     ours = logging.getLogger("extractor")
     ours.setLevel(level.upper())
     if not any(isinstance(handler, _Stderr) for handler in ours.handlers):

@@ -24,6 +24,8 @@ from pydantic import ValidationError
 from extractor import feedback
 from extractor.coercion import Unusable, broken_text, decode, echoes_schema, repair
 from extractor.errors import Rejected
+from extractor.evidence.policy import Examine
+from extractor.evidence.values import Evidence
 from extractor.feedback import Problem
 from extractor.functions import Context, Function, itself
 from extractor.messages import ToolCall, ToolResult, Verdict
@@ -52,10 +54,15 @@ class Prepared:
     context: Context
     arguments: Mapping[str, Any]
     flags: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
 
 async def perform(
-    calls: Sequence[ToolCall], functions: Mapping[str, Function], context: Context, validation: Mapping[str, Any]
+    calls: Sequence[ToolCall],
+    functions: Mapping[str, Function],
+    context: Context,
+    validation: Mapping[str, Any],
+    examine: Examine | None = None,
 ) -> tuple[ToolResult, ...]:
     """Run the calls of one reply, all at once; one result each, in call order.
 
@@ -65,6 +72,7 @@ async def perform(
     :param context: for functions that ask for one; each gets it with its own ``call_id``.
     :param validation: for validators, as pydantic's ``ValidationInfo.context``. Each call gets its own copy, with a
         list ``flags`` for remarks to people, and ``style``. ``text`` is the document's text, where there is one.
+    :param examine: looks for the valid values in the document, before the function runs.
     """
     gate = asyncio.Semaphore(AT_ONCE)
 
@@ -73,6 +81,8 @@ async def perform(
         if function is None:
             return _rejected(call, feedback.unknown_function(call.name, tuple(functions)))
         prepared = prepare(call, function, context, validation)
+        if isinstance(prepared, Prepared) and examine is not None:
+            prepared = _examined(prepared, examine)
         if isinstance(prepared, ToolResult):
             return prepared
         async with gate:
@@ -143,6 +153,14 @@ def _check(
         return problems
     said = (*map(str, flags), *_ignored(function, foreign))
     return Prepared(call, function, value, context, _storable(arguments), said)
+
+
+def _examined(prepared: Prepared, examine: Examine) -> Prepared | ToolResult:
+    """A valid call with where its values stand; sent back where one has to stand in the document and does not."""
+    found = examine(prepared.arguments, prepared.value, prepared.function.parameters)
+    if found.problems:
+        return _refused(prepared.call, prepared.function, dict(prepared.arguments), found.problems)
+    return replace(prepared, flags=(*prepared.flags, *found.flags), evidence=found.evidence)
 
 
 def _refused(call: ToolCall, function: Function, arguments: dict[str, Any], found: Sequence[Problem]) -> ToolResult:
@@ -270,15 +288,19 @@ def _accepted(prepared: Prepared, value: Any) -> ToolResult:
     call, flags = prepared.call, (*prepared.flags, *prepared.context.remarks)
     if isinstance(value, ToolResult):
         arguments = prepared.arguments if value.arguments is None else value.arguments
-        return replace(value, call_id=call.id, name=call.name, arguments=arguments, flags=(*flags, *value.flags))
+        return replace(
+            value, call_id=call.id, name=call.name, arguments=arguments, flags=(*flags, *value.flags),
+            evidence=prepared.evidence,
+        )  # fmt: skip
     content, native = SUCCESS, value
     if isinstance(value, str):
         content, native = value, None
     elif type(value) is tuple and len(value) == 2 and isinstance(value[0], str):
         content, native = value
     return ToolResult(
-        call.id, call.name, feedback.clean(content), processed_content=native, arguments=prepared.arguments, flags=flags
-    )
+        call.id, call.name, feedback.clean(content), processed_content=native, arguments=prepared.arguments,
+        flags=flags, evidence=prepared.evidence,
+    )  # fmt: skip
 
 
 def _mend(

@@ -27,6 +27,8 @@ from extractor.drivers import arun, kept
 from extractor.engines.local import LeftForLater, at_work
 from extractor.errors import DocumentError, ExtractorError, UnreadableDocument
 from extractor.events import Handlers, Watch, live
+from extractor.evidence.finding import Finder
+from extractor.evidence.policy import Examine, Policies, examiner
 from extractor.fields.style import Style
 from extractor.functions import Context, Function
 from extractor.messages import Ask, Calls, Image, Offer, Reply, Sampling, ToolCall, ToolResult, Unanswered, Verdict
@@ -89,6 +91,8 @@ class Plan:
     run: int | None = None
     vision: bool = False
     """The model is shown the pages as pictures too."""
+    evidence: Policies = field(default_factory=Policies)
+    """What is asked of where values stand in the document."""
     handlers: Handlers = field(default_factory=Handlers)
     """Who wants to know what happens."""
     offers: tuple[Offer, ...] = field(init=False)
@@ -245,6 +249,7 @@ class Passage:
         self._evidence = {} if work.is_new else plan.store.evidence(work)
         self._context = Context(document=None, values=source.values or {})
         self._validation: dict[str, Any] = {}
+        self._examine: Examine | None = None
         self.document: Document | None = None
         """Once it is read."""
         self.replies = DocumentReplies(plan, work)
@@ -256,6 +261,8 @@ class Passage:
         self.document = document
         self._context = replace(self._context, document=document, style=understood.style)
         self._validation = {"style": understood.style, "text": document.text}
+        if not plan.evidence.is_off and not document.text.isspace() and document.text:
+            self._examine = examiner(Finder(document, understood.style), plan.evidence)
         state = plan.opening(document.text, understood.images)
         put = kept(
             self.replies.ask, self.replies, lambda rank: plan.models[rank].identity, plan.store.in_hand().questions
@@ -280,7 +287,7 @@ class Passage:
         todo = [(c, p) for c, p in zip(calls.calls, calls.positions, strict=True) if p not in results]
         if todo:
             context = replace(self._context, is_last_attempt=calls.is_last)
-            ran = await perform([c for c, _ in todo], self._plan.functions, context, self._validation)
+            ran = await perform([c for c, _ in todo], self._plan.functions, context, self._validation, self._examine)
             results |= {position: result for (_, position), result in zip(todo, ran, strict=True)}
             results |= await self._flush(key, {p: c for c, p in todo}, results)
         return tuple(results[position] for position in calls.positions)

@@ -27,6 +27,7 @@ from extractor.conversation import Rules
 from extractor.engines.local import Stop, work
 from extractor.errors import DefinitionError, ProviderError, UsageError
 from extractor.events import Handler, Handlers
+from extractor.evidence.policy import Policies, Setting
 from extractor.extraction import Plan, Source, extract, readable
 from extractor.functions import Function
 from extractor.matching import canonical
@@ -72,6 +73,8 @@ class Pipeline:
     :param style: ``decimal``, ``date_order`` or ``currency`` of all documents, where the documents do not tell.
     :param max_tokens: cap of one answer; doubled once when an answer is cut off by it.
     :param vision: show the model the pages of PDFs and pictures as pictures, beside their text.
+    :param evidence: what is asked of where values stand in the document: ``flag`` (a person is told what does not
+        stand there), ``require`` (the model is), ``off``; one for all fields, or one by path, ``*`` for all others.
     :param on_event: who is told what happens: a function of an :class:`~extractor.events.Event`, or several.
     :raises DefinitionError: when a target cannot be offered to a model.
     """
@@ -90,6 +93,7 @@ class Pipeline:
         style: Mapping[str, Any] | None = None,
         max_tokens: int = 4096,
         vision: bool = False,
+        evidence: Setting = "flag",
         on_event: Handler | Iterable[Handler] | None = None,
     ) -> None:
         if not targets:
@@ -106,6 +110,7 @@ class Pipeline:
         self.style = dict(style or {})
         self.sampling = Sampling(max_tokens=max_tokens)
         self.vision = vision
+        self.evidence = Policies.of(evidence)
         self.handlers = Handlers(on_event)
         self._name = name
         self._module = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001 - as namedtuple finds its module
@@ -227,6 +232,7 @@ class Pipeline:
             fingerprint=self.fingerprint([model.name for model in models]),
             store=store,
             vision=self.vision,
+            evidence=self.evidence,
             handlers=self.handlers + Handlers(options.on_event),
             account=Account(tariffs, limits, options.stop.drain),
             tags=options.tag_list,
@@ -280,6 +286,7 @@ class Pipeline:
             asdict(self.sampling),
             self.style,
             *(["vision"] if self.vision else []),
+            *([str(self.evidence)] if self.evidence != Policies() else []),
         ]
         return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

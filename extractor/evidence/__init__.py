@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from extractor.evidence.finding import Finder
+from extractor.evidence.policy import Policies
 from extractor.evidence.values import ByPath, Evidence, Match
 
-__all__ = ["ByPath", "Evidence", "Match"]
+__all__ = ["ByPath", "Evidence", "Finder", "Match", "Policies"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 MOST = 5000
@@ -43,12 +43,7 @@ def leaves(sent: Any, value: Any) -> Iterator[Leaf]:
     :param sent: the arguments as JSON has them.
     :param value: the same, validated; what has no counterpart in it stands for itself.
     """
-    count = 0
-    for leaf in _walk("", sent, value):
-        yield leaf
-        count += 1
-        if count == MOST:
-            return
+    return islice(_walk("", sent, value), MOST)
 
 
 def _walk(path: str, sent: Any, value: Any) -> Iterator[Leaf]:
@@ -70,11 +65,7 @@ def _part(value: Any, key: str) -> Any:
         return found
     fields = getattr(type(value), "model_fields", {})
     named = next((name for name, one in fields.items() if key in (one.alias, one.validation_alias)), None)
-    if named is not None:
-        return getattr(value, named, None)
-    if len(fields) == 0 and not dataclasses.is_dataclass(value):
-        return None
-    return None
+    return getattr(value, named, None) if named is not None else None
 
 
 def _item(value: Any, number: int) -> Any:

@@ -24,7 +24,8 @@ _LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
 _WORD_BEHIND = re.compile(r"[^\W_]+")
 _NOT_OF_UNITS = re.compile(r"\d(?<!m[23])")
 _NAMED = re.compile(
-    r"(?<!\d)\d{1,2}(?:st|nd|rd|th|er)?[. /-]{0,2}(?:of |de |d'|d’)?[^\W\d_]{3,10}[.,]?[ /-]{0,2}(?:de |del )?\d{2,4}(?!\d)"
+    r"(?<!\d)\d{1,2}(?:st|nd|rd|th|er)?[. /-]{0,2}(?:of |de |d'|d’)?[^\W\d_]{3,10}"
+    r"[.,]?[ /-]{0,2}(?:de |del )?\d{2,4}(?!\d)"
     r"|(?<![^\W\d_])[^\W\d_]{3,10}\.? \d{1,2}(?:st|nd|rd|th)?,? ?\d{4}(?!\d)"
     r"|(?<!\d)\d{4}[ -/][^\W\d_]{3,10}[ -/]\d{1,2}(?!\d)"
 )

@@ -1,8 +1,8 @@
 """Where words stand on a page: whole tokens, whatever their case, spaces, line breaks and hyphens.
 
-A page is squeezed to its letters and digits, in one spelling (NFKD, case folded), and a value likewise; a value is looked
-for in the squeezed page, and what is found counts where it begins and ends as a token of the page does. In scripts that
-put no spaces between words every character is a token.
+A page is squeezed to its letters and digits, in one spelling (NFKD, case folded), and a value likewise; a value is
+looked for in the squeezed page, and what is found counts where it begins and ends as a token of the page does. In
+scripts that put no spaces between words every character is a token.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 MOST_PLACES = 64
 """Places of one value on one page that are looked at."""
@@ -22,6 +23,10 @@ _ALONE = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f]"
 )
 """Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+_CELL = re.compile(r"\s{2}|[\t\n|]")
+_FARTHEST, _MOST_GAPS = 60, 3
+"""Tokens that may stand between two words of one value, and how often others may stand between."""
+_ALIKE = str.maketrans("0185|!i", "olbslll")
 _GLUE = frozenset(".,'/-_:")
 _SOFT = "\u00ad"
 
@@ -91,6 +96,43 @@ class Squeezed:
                 if self._is_whole(at, end) and (gaps := self._gaps(at, end, wanted)) is not None:
                     yield start, stop, gaps
 
+    def blurred(self) -> Squeezed:
+        """The same with one letter for all that OCR takes for one another."""
+        return replace(self, letters=self.letters.translate(_ALIKE))
+
+    def scattered(self, wanted: Squeezed) -> Iterator[tuple[int, int, int]]:
+        """The places of another text whose words stand in several cells of a table, or on lines with others between:
+        start, end, and how many gaps there are."""
+        words = wanted.tokens()
+        if len(words) < 2:
+            return
+        mine = self.tokens()
+        for first, word in enumerate(mine):
+            if word == words[0] and (found := self._followed(mine, first, words)) is not None:
+                last, gaps = found
+                yield self.spans[2 * first], self.spans[2 * last + 1], gaps
+
+    def tokens(self) -> list[str]:
+        """Its tokens, spelled as ``letters`` are."""
+        return [self.letters[start:end] for start, end in pairwise(self.starts)]
+
+    def _followed(self, mine: list[str], first: int, words: list[str]) -> tuple[int, int] | None:
+        at, gaps = first, 0
+        for word in words[1:]:
+            if at + 1 < len(mine) and mine[at + 1] == word:
+                at += 1
+                continue
+            gaps += 1
+            later = range(at + 2, min(at + _FARTHEST, len(mine)))
+            at = next((n for n in later if mine[n] == word and self._parts(at, at + 1) and self._parts(n - 1, n)), -1)
+            if at < 0 or gaps > _MOST_GAPS:
+                return None
+        return at, gaps
+
+    def _parts(self, left: int, right: int) -> bool:
+        """Whether a cell or a line ends between two tokens."""
+        return _CELL.search(self.text, self.spans[2 * left + 1], self.spans[2 * right]) is not None
+
     def _with_marks(self, stop: int) -> int:
         """Combining marks belong to the letter before them."""
         while stop < len(self.text) and unicodedata.combining(self.text[stop]):
@@ -140,11 +182,13 @@ class Squeezed:
         if _SOFT in between or (between.startswith(("-", "\u2010")) and between[1:].strip(" \t\r") == "\n"):
             return True
         grouped = self._has_digit(before) or self._has_digit(after)
-        return grouped and len(between) == 1 and between not in "\n" and (between != " " or length >= _GROUPED)
+        return grouped and (between in _IN_NUMBERS or (between in _IN_GROUPS and length >= _GROUPED))
 
 
 _GROUPED = 8
 """Letters that a text has at least that is printed in groups: 1 2 is not 12, and DE12 1234 5678 is one IBAN."""
+_IN_GROUPS = frozenset((" ", "\u00a0", "\u202f", "."))
+_IN_NUMBERS = frozenset(("-", "/", "'", "\u2010", "\u2011", "\u2013"))
 
 
 def _spelled(token: str, begin: int) -> tuple[str, list[int] | None]:

@@ -143,13 +143,18 @@ class Choice:
 
     def _beside(self, group: Sequence[Leaf], distance: Callable[[Found], float]) -> None:
         for leaf in sorted(group, key=lambda leaf: len(self._places[leaf.path])):
-            best = min(self._places[leaf.path], key=lambda place: self._cost(leaf, place, distance(place)))
+            places = self._places[leaf.path]
+            best = places[0]
+            if len(places) > 1:
+                best = min(places, key=lambda place: self._cost(leaf, place, distance(place)))
             self._chosen[leaf.path] = best
             self._taken.setdefault(_spot(best), leaf.path)
 
     def _cost(self, leaf: Leaf, place: Found, distance: float) -> tuple[float, int, int]:
         cost = min(distance, _FAR) + (6.0 if self._is_taken(place) else 0.0) - 2.0 * place.score
-        return cost - 5.0 * _labelled(leaf, place), place.line, place.start
+        if not _is_listed(leaf):  # the label of a list item stands over its column
+            cost -= 5.0 * _labelled(leaf, place)
+        return cost, place.line, place.start
 
     def _is_taken(self, place: Found) -> bool:
         return _spot(place) in self._taken
@@ -167,6 +172,10 @@ def _depth_first(parent: str) -> tuple[int, list[tuple[bool, int, str]]]:
     """Lists before single objects, those before the record itself; list items in order."""
     parts = [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parent.split(".")]
     return (0 if any(digit for digit, _, _ in parts) else 1 if parent else 2), parts
+
+
+def _is_listed(leaf: Leaf) -> bool:
+    return leaf.parent.rpartition(".")[2].isdigit()
 
 
 def _labelled(leaf: Leaf, place: Found) -> float:

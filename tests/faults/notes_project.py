@@ -41,7 +41,7 @@ PIPELINE = """
 from extractor import Pipeline
 from schemas.note import create_note
 
-notes = Pipeline(create_note, model="openai/stub")
+notes = Pipeline(create_note, model="openai/stub", evidence="off")
 """
 
 

@@ -38,6 +38,9 @@ SUCCESS = "SUCCESS"
 AT_ONCE = 32
 """Calls of one reply that run at the same time."""
 
+LONG = 20_000
+"""Letters of a document that is searched in a thread, so that no other waits for it."""
+
 _MOST_BODIES = 1024
 
 MOST_FLAGS = 20
@@ -82,7 +85,10 @@ async def perform(
             return _rejected(call, feedback.unknown_function(call.name, tuple(functions)))
         prepared = prepare(call, function, context, validation)
         if isinstance(prepared, Prepared) and examine is not None:
-            prepared = _examined(prepared, examine)
+            is_long = len(str(validation.get("text", ""))) > LONG
+            prepared = (
+                await asyncio.to_thread(_examined, prepared, examine) if is_long else _examined(prepared, examine)
+            )
         if isinstance(prepared, ToolResult):
             return prepared
         async with gate:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from extractor.documents.document import Document
@@ -20,6 +21,8 @@ from extractor.fields.style import Style
 
 MOST_PLACES = 200
 """Places of one value that are weighed against each other."""
+MOST_ROWS = 300
+"""Lines that an object may begin on."""
 
 _FAR = 40
 """Lines from which on one distance is as bad as another."""
@@ -57,12 +60,13 @@ class Finder:
 
     def _places(self, leaf: Leaf) -> list[Found]:
         for pages in (self._visible, self._hidden):
-            found = [place for page in pages for place in page.places(leaf.sent, leaf.value)]
+            everywhere = (place for page in pages for place in page.places(leaf.sent, leaf.value))
+            found = list(islice(everywhere, MOST_PLACES))
             if found:
                 best = max(_RANK[one.match] for one in found)
                 if best > _RANK["fuzzy"]:
                     found = [one for one in found if one.match != "fuzzy"]
-                return found[:MOST_PLACES]
+                return found
         return []
 
 
@@ -110,28 +114,28 @@ class Choice:
     def _row(self, group: Sequence[Leaf], after: int) -> int:
         """The line that the values of an object stand on, or just below: where most of them do, the rare ones counting
         most; that of a list item comes behind the one before."""
-        lines = sorted({place.line for leaf in group for place in self._places[leaf.path]})
+        rarest = sorted((self._places[leaf.path] for leaf in group), key=len)
+        lines = sorted({place.line for places in rarest[:3] for place in places})[:MOST_ROWS]
         if len(lines) == 1:
             return lines[0]
+        worths = [self._worths(places) for places in rarest]
         best, most = lines[0], -1e9
         for line in lines:
             score = -0.001 * (line - lines[0])
             score -= 0.0 if line > after or after < 0 else 0.3 if line == after else 2.0
-            for leaf in group:
-                score += self._nearness(self._places[leaf.path], line)
+            score += sum(_nearness(worth, line) for worth in worths)
             if score > most:
                 best, most = line, score
         return best
 
-    def _nearness(self, places: Sequence[Found], line: int) -> float:
-        """How well a value that has these places fits to a row; each place that is taken already counts half."""
-        found = 0.0
+    def _worths(self, places: Sequence[Found]) -> Mapping[int, float]:
+        """What it says for a line that a value stands on it: a rare one says more, one that is taken already less."""
+        worths: dict[int, float] = {}
+        rarity = 0.5 + 1 / (1 + len(places))
         for place in places:
-            away = place.line - line
-            if 0 <= away < _ROW:
-                worth = (1 - away / (2 * _ROW)) * (0.4 if self._is_taken(place) else 1.0)
-                found = max(found, worth)
-        return found * (0.5 + 1 / (1 + len(places)))
+            worth = rarity * (0.4 if self._is_taken(place) else 1.0)
+            worths[place.line] = max(worth, worths.get(place.line, 0.0))
+        return worths
 
     def _near_siblings(self, group: Sequence[Leaf]) -> Callable[[Found], float]:
         certain = [places[0].line for leaf in group if len(places := self._places[leaf.path]) == 1]
@@ -158,6 +162,11 @@ class Choice:
 
     def _is_taken(self, place: Found) -> bool:
         return _spot(place) in self._taken
+
+
+def _nearness(worths: Mapping[int, float], line: int) -> float:
+    """How well a value fits to a row that begins on a line."""
+    return max(worths.get(line + away, 0.0) * (1 - away / (2 * _ROW)) for away in range(_ROW))
 
 
 def _lines_away(line: int, place: Found) -> float:

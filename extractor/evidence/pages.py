@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from extractor.documents.document import Box, Page
 from extractor.evidence.printed import Place, aligned, currencies_in, dates_in, numbers_in
-from extractor.evidence.texts import Squeezed
+from extractor.evidence.texts import MOST_PLACES, Squeezed, squeezed
 from extractor.evidence.values import Match
 from extractor.fields.currencies import CODES
 from extractor.fields.style import Style
@@ -139,7 +139,7 @@ class Searched:
         return []
 
     def _of_text(self, text: str) -> list[Found]:
-        wanted = Squeezed.of(text)
+        wanted = squeezed(text)
         if not wanted.letters:
             return self._of_signs(text)
         found = []
@@ -210,8 +210,9 @@ def _is_beside(last: Box, box: Box) -> bool:
 def _by_value(
     find: Callable[[str, Style], Iterator[tuple[Key, Place]]], text: str, style: Style
 ) -> Mapping[Key, list[Place]]:
-    found: dict[Key, list[Place]] = defaultdict(list)
+    found: dict[Key, dict[Place, None]] = defaultdict(dict)
     for value, place in find(text, style):
-        if place not in found[value]:
-            found[value].append(place)
-    return dict(found)
+        places = found[value]
+        if len(places) < MOST_PLACES:
+            places[place] = None
+    return {value: list(places) for value, places in found.items()}

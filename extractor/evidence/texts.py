@@ -13,7 +13,8 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from functools import lru_cache
+from itertools import islice, pairwise
 
 MOST_PLACES = 64
 """Places of one value on one page that are looked at."""
@@ -106,9 +107,12 @@ class Squeezed:
         words = wanted.tokens()
         if len(words) < 2:
             return
+        if words[0] not in self.letters or words[-1] not in self.letters:
+            return
         mine = self.tokens()
-        for first, word in enumerate(mine):
-            if word == words[0] and (found := self._followed(mine, first, words)) is not None:
+        firsts = islice((n for n, word in enumerate(mine) if word == words[0]), MOST_PLACES)
+        for first in firsts:
+            if (found := self._followed(mine, first, words)) is not None:
                 last, gaps = found
                 yield self.spans[2 * first], self.spans[2 * last + 1], gaps
 
@@ -183,6 +187,12 @@ class Squeezed:
             return True
         grouped = self._has_digit(before) or self._has_digit(after)
         return grouped and (between in _IN_NUMBERS or (between in _IN_GROUPS and length >= _GROUPED))
+
+
+@lru_cache(maxsize=4096)  # a value is looked for on every page
+def squeezed(value: str) -> Squeezed:
+    """A value that is looked for, by its letters and digits."""
+    return Squeezed.of(value)
 
 
 _GROUPED = 8

@@ -184,3 +184,13 @@ def test_a_printed_amount_is_found_and_another_is_not(printed: Decimal, other: D
     text = f"Total {printed:,.2f} EUR"
     assert found(text, printed).is_found
     assert found(text, other).is_found == (other == printed)
+
+
+def test_many_equal_rows_are_told_apart_in_bounded_work() -> None:
+    """Hundreds of equal line items on many pages, and pages of nothing but zeros, come to an end."""
+    rows = "\n".join("Pen  2  3.00" for _ in range(30))
+    items = [{"name": "Pen", "price": "3.00"}] * 120
+    places = Finder(read(rows, rows, rows, rows, "0 " * 20_000), Style()).find({"items": items, "zero": "0"})
+    assert len(places) == 241
+    assert all(one.is_found for one in places)
+    assert len({(one.page, one.start) for one in places if one.path.endswith("name")}) > 60

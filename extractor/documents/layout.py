@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from itertools import pairwise
 from math import inf
+from operator import attrgetter
 from statistics import median
+from typing import NamedTuple
 
 GUTTER = 0.7
 """What parts two columns of running text, at the least, in ems."""
@@ -21,16 +23,19 @@ WIDE = 1.0
 PROSE = 10.0
 """From how many ems on a piece of a line is running text rather than a cell; about twenty letters."""
 
-_RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe]")
+RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe]")
 _LEFT_TO_RIGHT = re.compile(r"[^\W\d_]")
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word on the page as it is read: turned upright, in points, with the origin at the bottom left.
+
+    Several words that stand in one line, one space apart, may come as one.
 
     :ivar base: height of the line that it stands on.
     :ivar em: size of its letters.
+    :ivar first: the number by which who asks knows the word, or the first of the words, which follow one another.
+    :ivar words: how many words it is.
     """
 
     text: str
@@ -38,31 +43,57 @@ class Word:
     right: float
     base: float
     em: float
+    first: int = 0
+    words: int = 1
 
 
 Row = list[Word]
 
+_LEFT, _BASE = attrgetter("left"), attrgetter("base")
 
-def lines(words: Sequence[Word], depth: int = 3) -> list[str]:
+
+def lines(words: Sequence[Word]) -> list[str]:
     """The text of a page, line by line; an empty line where there is a wide gap between two lines.
 
     :param words: in any order; no letter of them is lost.
+    """
+    return [line(row) for row in rows(words)]
+
+
+def rows(words: Sequence[Word], depth: int = 3) -> list[Row]:
+    """The words of a page as they are read, line by line; an empty line where there is a wide gap between two lines.
+
     :param depth: how often columns may be looked for within columns.
     """
-    rows = _rows(words)
-    gutter = _gutter(rows) if depth else None
+    found = _rows(words)
+    gutter = _gutter(found) if depth else None
     if gutter is None:
-        return _written(rows)
-    text: list[str] = []
-    for is_crossed, band in _bands(rows, gutter.place):
+        return _spaced(found)
+    text: list[Row] = []
+    for is_crossed, band in _bands(found, gutter.place):
         if is_crossed or not gutter.parts(band):
-            part = _written(band)
+            part = _spaced(band)
         else:
             left, right = (
                 [word for row in band for word in row if (word.left < gutter.place) is side] for side in (True, False)
             )
-            part = [*lines(left, depth - 1), "", *lines(right, depth - 1)]
-        text += ["", *part] if text else part
+            part = [*rows(left, depth - 1), [], *rows(right, depth - 1)]
+        text += [[], *part] if text else part
+    return text
+
+
+def line(row: Row) -> str:
+    """One line, further apart where its words stand further apart."""
+    if len(row) < 2:
+        return row[0].text if row else ""
+    text, left, right, _, em, _, _ = row[0]
+    for word in row[1:]:
+        said, start, end, _, size, _, _ = word
+        unit = min(size, em)
+        gap = (start - right if start > left else max(start - right, left - end)) / (unit if unit > 1 else 1.0)
+        text += (" " if gap < WIDE else " " * min(2 + int(gap / 4), 8)) + said
+        if end > right or start < left:
+            left, right, em = start, end, size
     return text
 
 
@@ -74,20 +105,29 @@ def _rows(words: Sequence[Word]) -> list[Row]:
     """
     rows: list[Row] = []
     anchors: list[Word] = []
-    for word in sorted(words, key=lambda one: -one.base):
+    place, base, em = 0, inf, 0.0
+    for word in sorted(words, key=_BASE, reverse=True):
+        if word.base == base and word.em == em:  # as the word before
+            rows[place].append(word)
+            continue
+        base, em = word.base, word.em
+        first = max(0, len(anchors) - 6)
         fits = [
-            place for place in range(max(0, len(anchors) - 6), len(anchors)) if _shares_a_line(word, anchors[place])
+            (abs(anchor.base - base), at)
+            for at, anchor in enumerate(anchors[first:], first)
+            if anchor.base - base <= 0.5 * max(em, anchor.em) and _shares_a_line(word, anchor)
         ]
         if not fits:
+            place = len(rows)
             rows.append([word])
             anchors.append(word)
             continue
-        place = min(fits, key=lambda one: abs(anchors[one].base - word.base))
+        place = min(fits)[1]
         rows[place].append(word)
-        if word.em > 1.1 * anchors[place].em:
+        if em > 1.1 * anchors[place].em:
             anchors[place] = word
     order = sorted(range(len(rows)), key=lambda one: -anchors[one].base)
-    return [sorted(rows[place], key=lambda one: one.left) for place in order]
+    return [sorted(rows[place], key=_LEFT) for place in order]
 
 
 def _shares_a_line(one: Word, other: Word) -> bool:
@@ -103,33 +143,24 @@ def _shares_a_line(one: Word, other: Word) -> bool:
     return overlap >= 0.5 * small
 
 
-def _written(rows: list[Row]) -> list[str]:
-    tallest = [max(row, key=lambda one: one.em) for row in rows]
+def _spaced(found: list[Row]) -> list[Row]:
+    """Rows in the order of reading, with an empty one where there is a wide gap."""
+    tallest = [max(row, key=lambda one: one.em) for row in found]
     steps = [above.base - below.base for above, below in pairwise(tallest)]
     usual = median(steps) if steps else 0.0
-    text: list[str] = []
-    for place, row in enumerate(rows):
+    text: list[Row] = []
+    for place, row in enumerate(found):
         if place and steps[place - 1] > max(1.7 * tallest[place].em, 1.25 * usual):
-            text.append("")
-        text.append(_line(row))
-    return text
-
-
-def _line(row: Row) -> str:
-    """One row, further apart where its words stand further apart."""
-    if _runs_right_to_left(row):
-        row = _mirrored(row)
-    text, last = row[0].text, row[0]
-    for word in row[1:]:
-        gap = max(word.left - last.right, last.left - word.right) / max(min(word.em, last.em), 1.0)
-        text += (" " if gap < WIDE else " " * min(2 + int(gap / 4), 8)) + word.text
-        last = word if word.right > last.right or word.left < last.left else last
+            text.append([])
+        text.append(_mirrored(row) if _runs_right_to_left(row) else row)
     return text
 
 
 def _runs_right_to_left(row: Row) -> bool:
-    text = "".join(word.text for word in row)
-    right_to_left = len(_RIGHT_TO_LEFT.findall(text))
+    text = "".join([word.text for word in row])
+    if text.isascii():
+        return False
+    right_to_left = len(RIGHT_TO_LEFT.findall(text))
     return right_to_left > 0 and 2 * right_to_left >= len(_LEFT_TO_RIGHT.findall(text))
 
 
@@ -138,7 +169,7 @@ def _mirrored(row: Row) -> Row:
     order: Row = []
     run: Row = []
     for word in reversed(row):
-        is_foreign = not _RIGHT_TO_LEFT.search(word.text)
+        is_foreign = not RIGHT_TO_LEFT.search(word.text)
         if run and (not is_foreign or run[-1].left - word.right > WIDE * word.em):
             order += reversed(run)
             run = []
@@ -162,10 +193,11 @@ class Gutter:
 
     def parts(self, rows: list[Row]) -> bool:
         """Whether rows hold running text on both sides of it."""
-        words = [word for row in rows for word in row]
-        left = [word for word in words if self.start <= word.left < self.place]
-        right = [word for word in words if self.place <= word.left < self.end]
-        return _is_prose(left) and _is_prose(right)
+        start, place, end = self.start, self.place, self.end
+        left = [part for row in rows if (part := [word for word in row if start <= word.left < place])]
+        return _is_prose(left) and _is_prose(
+            [part for row in rows if (part := [word for word in row if place <= word.left < end])]
+        )
 
 
 def _gutter(rows: list[Row]) -> Gutter | None:
@@ -180,21 +212,20 @@ def _gutter(rows: list[Row]) -> Gutter | None:
 
 def _strips(rows: list[Row]) -> list[float]:
     """The middles of the upright strips of a page that hardly any row crosses."""
-    start, end = min(row[0].left for row in rows), max(word.right for row in rows for word in row)
-    em = median(word.em for row in rows for word in row)
-    unit = max(1.0, (end - start) / 1000)  # a page may claim any size
-    change = [0] * (int((end - start) / unit) + 2)
-    for word in (word for row in rows for word in row):
-        change[int((word.left - start) / unit)] += 1
-        change[min(len(change) - 1, int((word.right - start) / unit) + 1)] -= 1
-    free = [count <= 0.25 * len(rows) for count in accumulate(change)]
+    words = [word for row in rows for word in row]
+    wide = GUTTER * median([word.em for word in words])
+    most = 0.25 * len(rows)
+    edges = sorted([(word.left, 1) for word in words] + [(word.right, -1) for word in words])
     strips: list[float] = []
-    place = 0
-    for is_free, run in groupby(free):
-        length = len(list(run))
-        if is_free and 0 < place < len(free) - length and length * unit >= GUTTER * em:
-            strips.append(start + (place + length / 2) * unit)
-        place += length
+    count, free_from = 0, inf  # the margin on the left is no strip
+    for place, step in edges:
+        was_free = count <= most
+        count += step
+        if was_free and count > most:
+            if place - free_from >= wide:
+                strips.append((free_from + place) / 2)
+        elif not was_free and count <= most:
+            free_from = place
     return strips
 
 
@@ -217,20 +248,19 @@ def _bands(rows: list[Row], gutter: float) -> Iterator[tuple[bool, list[Row]]]:
         yield was_crossed, band
 
 
-def _is_prose(words: Sequence[Word]) -> bool:
-    """Whether words are running text: several lines, most of them in pieces longer than what a cell holds."""
-    rows = _rows(words)
+def _is_prose(rows: list[Row]) -> bool:
+    """Whether rows are running text: several of them, most of it in pieces longer than what a cell holds."""
     if len(rows) < 4:
         return False
     long = total = 0.0
     for row in rows:
-        piece, last = 0.0, row[0]
-        for word in row:
-            if word.left - last.right > WIDE * word.em:
-                long += piece if piece >= PROSE * word.em else 0
+        piece, end = 0.0, row[0].right
+        for _, left, right, _, em, _, _ in row:
+            if left - end > WIDE * em:
+                long += piece if piece >= PROSE * em else 0
                 piece = 0
-            piece += word.right - word.left
-            total += word.right - word.left
-            last = word
-        long += piece if piece >= PROSE * last.em else 0
+            piece += right - left
+            total += right - left
+            end = right
+        long += piece if piece >= PROSE * row[-1].em else 0
     return long >= 0.7 * total

@@ -10,7 +10,7 @@ import hashlib
 import io
 from typing import Any
 
-from extractor.documents import pdf
+from extractor.documents import pdfium
 from extractor.documents.document import Document, Page
 from extractor.documents.kinds import kind_of
 from extractor.documents.loading import load
@@ -63,7 +63,7 @@ def pictures(data: bytes, source: str) -> tuple[Image, ...]:
 
 
 def _drawn(data: bytes, source: str) -> tuple[Image, ...]:
-    opened, count = pdf.opened(data, source)
+    opened, count = pdfium.opened(data, source)
     try:
         if count > PAGES:
             raise UnsupportedDocument(
@@ -72,7 +72,7 @@ def _drawn(data: bytes, source: str) -> tuple[Image, ...]:
             )  # fmt: skip
         return tuple(_page(opened, index, source) for index in range(count))
     finally:
-        with pdf.LOCK:
+        with pdfium.LOCK:
             opened.close()
 
 
@@ -81,7 +81,7 @@ def _page(opened: Any, index: int, source: str) -> Image:
         from PIL import Image as Pillow
     except ImportError:
         raise MissingExtra("Pillow, which draws the pages,", "images") from None
-    with pdf.LOCK:
+    with pdfium.LOCK:
         try:
             page = opened[index]
             scale = min(DPI / 72, LONGEST / max(*page.get_size(), 1.0))

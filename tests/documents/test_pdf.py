@@ -13,7 +13,7 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from extractor.documents import load, pdf
+from extractor.documents import load, pdf_words
 from extractor.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 
 
@@ -204,7 +204,7 @@ def test_broken_files_are_unreadable() -> None:
 
 def test_a_page_of_endless_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work on one page is bounded."""
-    monkeypatch.setattr(pdf, "LETTERS", 10)
+    monkeypatch.setattr(pdf_words, "LETTERS", 10)
     with pytest.raises(UnreadableDocument, match="more than 10 letters"):
         load(pages_of(1), name="a.pdf")
 

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from extractor.documents import layout, pdf_words
+from extractor.documents import layout, pdf_forms, pdf_words
 from extractor.documents.document import Document, Page, Words
+from extractor.documents.pdf_hidden import unseen
 from extractor.documents.pdf_letters import ASIDE
 from extractor.documents.pdf_words import Found, TooManyLetters
 from extractor.documents.pdfium import LOCK, broken, opened
+from extractor.documents.text import clean
 from extractor.errors import DocumentError, EmptyDocument
 
 _WORD = re.compile(r"[^ \n]+")
@@ -73,23 +75,39 @@ class _PageError(Exception):
     """Why a page cannot be read."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What pdfium knows of a page.
+
+    :ivar found: the words that are seen.
+    :ivar hidden: text that is not.
+    :ivar has_pictures: whether something is drawn where no words are.
+    """
+
+    found: Found
+    frame: _Frame
+    hidden: str
+    has_pictures: bool
+
+
 def _page(pdf: Any, index: int, is_cut: bool) -> Page:
     try:
         with LOCK:
-            found, has_pictures, frame = _found(pdf, index)
+            content = _content(pdf, index)
     except _PageError as error:
         return Page(index + 1, "", status="failed", reason=str(error))
+    found, frame = content.found, content.frame
     groups = sorted(found.words.items(), key=lambda item: -sum(len(word.text) for word in item[1]))
     quarter = max(groups[0][0], 0)
     text, order = _read(groups)
     reason = ""
     if not text:
-        reason = _NO_MEANING if found.nameless else _NO_TEXT if has_pictures else _CUT if is_cut else ""
+        reason = _NO_MEANING if found.nameless else _NO_TEXT if content.has_pictures else _CUT if is_cut else ""
     boxes = frame.boxes(found.sides, quarter)
     return Page(
         index + 1, text, *frame.size(quarter), status="failed" if reason else "read", reason=reason,
         words=Words(array("I", _spans(text)), array("f", chain.from_iterable(boxes[place] for place in order))),
-        rotation=(90.0 * quarter - frame.rotation) % 360,
+        hidden=clean(content.hidden), rotation=(90.0 * quarter - frame.rotation) % 360,
     )  # fmt: skip
 
 
@@ -126,6 +144,24 @@ class _Frame:
     height: float
     rotation: int
 
+    @classmethod
+    def of(cls, page: Any) -> _Frame:
+        """The frame of an open page."""
+        import pypdfium2.raw as pdfium
+
+        shown = pdfium.FS_RECTF()
+        pdfium.FPDF_GetPageBoundingBox(page.raw, shown)
+        width, height = page.get_size()
+        rotation = page.get_rotation()
+        if rotation in (90, 270):  # the text is placed on the page before it is turned
+            width, height = height, width
+        return cls(shown.left, shown.bottom, width, height, rotation)
+
+    @property
+    def sides(self) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom."""
+        return self.left, self.bottom + self.height, self.left + self.width, self.bottom
+
     def size(self, quarter: int) -> tuple[float, float]:
         """Width and height when text that runs in a direction is upright."""
         return (self.height, self.width) if quarter in (1, 3) else (self.width, self.height)
@@ -143,34 +179,41 @@ class _Frame:
         return [(left - x, top - high, end - x, top - low) for left, high, end, low in sides]
 
 
-def _found(pdf: Any, index: int) -> tuple[Found, bool, _Frame]:
+def _content(pdf: Any, index: int) -> _Content:
     import pypdfium2
-    import pypdfium2.raw as pdfium
 
     try:
         page = pdf[index]
     except pypdfium2.PdfiumError:
         raise _PageError("the page is broken or missing") from None
     try:
-        shown = pdfium.FS_RECTF()
-        pdfium.FPDF_GetPageBoundingBox(page.raw, shown)
-        width, height = page.get_size()
-        rotation = page.get_rotation()
-        if rotation in (90, 270):  # the text is placed on the page before it is turned
-            width, height = height, width
-        textpage = page.get_textpage()
-        try:
-            found = Found(textpage.raw)
-        finally:
-            textpage.close()
-        has_pictures = not found.sides and _has_pictures(page.raw)
-        return found, has_pictures, _Frame(shown.left, shown.bottom, width, height, rotation)
+        above = pdf_forms.over(page, pdf.formenv)
+        if above.is_drawn and pdf_forms.drawn_in(page):
+            page.close()
+            page = pdf[index]
+        return _read_off(page, above)
     except TooManyLetters:
         raise _PageError(f"it holds more than {pdf_words.LETTERS:,} letters") from None
     except pypdfium2.PdfiumError:
         raise _PageError("its text cannot be read") from None
     finally:
         page.close()
+
+
+def _read_off(page: Any, above: pdf_forms.Over) -> _Content:
+    """The words of an open page, and of what stands over it."""
+    frame = _Frame.of(page)
+    textpage = page.get_textpage()
+    try:
+        found = Found(textpage.raw)
+    finally:
+        textpage.close()
+    gone = unseen(page, found.objects, found.sides, frame.sides)
+    hidden = [found.hide(gone), above.comments]
+    has_pictures = len(gone) == len(found.sides) and _has_pictures(page.raw)
+    for sign in above.signs:
+        found.put(sign.text, sign.sides)
+    return _Content(found, frame, "\n".join(filter(None, hidden)), has_pictures)
 
 
 def _has_pictures(page: Any) -> bool:

@@ -68,11 +68,15 @@ class Pen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A word, or what stands apart in it."""
+    """A word, or what stands apart in it.
+
+    :ivar drawn_by: the object that draws its first letter, by address; 0 where there is none.
+    """
 
     text: str
     sides: Sides
     pen: Pen
+    drawn_by: int
 
 
 def parted(textpage: int, text: str, start: int, end: int) -> Iterator[Part]:
@@ -96,7 +100,7 @@ def parted(textpage: int, text: str, start: int, end: int) -> Iterator[Part]:
             pen = Pen(pen.quarter, largest.base if largest.quarter == pen.quarter else pen.base, largest.em)
         said, sides = spelled("".join(letters[place] for place in run.kept)), run.sides()
         if said and all(map(isfinite, sides)):
-            yield Part(said, sides, pen)
+            yield Part(said, sides, pen, object_of(textpage, start + first) or 0)
 
 
 def _boxes(textpage: int, start: int, end: int) -> list[Sides]:

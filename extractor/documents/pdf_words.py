@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any, NamedTuple
 
 from extractor.documents.layout import RIGHT_TO_LEFT, WIDE, Word
-from extractor.documents.pdf_letters import Part, Pen, parted, spelled
+from extractor.documents.pdf_letters import Part, Pen, Sides, parted, spelled
 from extractor.documents.pdfium import address, quick
 
 LETTERS = 500_000
@@ -47,6 +47,7 @@ class Found:
 
     :ivar words: by the direction in which they run, in quarters of a turn; ``Word.first`` counts in ``sides``.
     :ivar sides: left, top, right and bottom of each single word, on the page before it is turned.
+    :ivar objects: for each of them the text object that draws it, by address; 0 where that is not known.
     :ivar nameless: how many letters are drawn of which the font does not say what they are.
     """
 
@@ -66,11 +67,12 @@ class Found:
         self._pens: dict[tuple[float, float], Pen] = {}
         self.words: dict[int, list[Word]] = {0: []}
         self.sides: list[tuple[float, float, float, float]] = []
+        self.objects: list[int] = []
         self.nameless = text.count("\0")
         self._collect()
 
     def _collect(self) -> None:
-        text, sides = self._text, self.sides
+        text, sides, objects = self._text, self.sides, self.objects
         is_doubled = _DOUBLED.search(text) is not None
         joins = self._is_plain and RIGHT_TO_LEFT.search(text) is None
         drawn, pen, run, until, right = 0, _NO_PEN, _Run(0, 0, 0.0), 0, 0.0
@@ -87,6 +89,7 @@ class Found:
                         self._close(run, until, right, pen)
                     run = _Run(start, len(sides), x1)
                 sides.append((x1, top, x4, low))
+                objects.append(one)
                 until, right = end, x4
                 continue
             if until:
@@ -97,6 +100,37 @@ class Found:
         if until:
             self._close(run, until, right, pen)
 
+    def put(self, text: str, sides: tuple[float, float, float, float]) -> None:
+        """Add a sign that stands over the page, as a word."""
+        left, top, right, bottom = sides
+        em = max(1.0, top - bottom)
+        self.words[0].append(Word(text, left, right, bottom + 0.2 * em, em, len(self.sides), 1))
+        self.sides.append(sides)
+        self.objects.append(0)
+
+    def hide(self, gone: Set[int]) -> str:
+        """Take words away.
+
+        :param gone: their numbers.
+        :returns: what they say.
+        """
+        hidden: list[str] = []
+        for quarter, words in self.words.items():
+            kept: list[Word] = []
+            for word in words:
+                numbers = range(word.first, word.first + word.words)
+                if gone.isdisjoint(numbers):
+                    kept.append(word)
+                    continue
+                for number, text in zip(numbers, word.text.split(" "), strict=True):
+                    if number in gone:
+                        hidden.append(text)
+                    else:
+                        left, right = Sides(*self.sides[number]).along(quarter)
+                        kept.append(Word(text, left, right, word.base, word.em, number, 1))
+            words[:] = kept
+        return " ".join(hidden)
+
     def _close(self, run: _Run, until: int, right: float, pen: Pen) -> None:
         """Keep a run of words that one object draws."""
         text = self._text[run.start : until]
@@ -104,7 +138,7 @@ class Found:
             count = len(self.sides) - run.first
             self.words[0].append(Word(text, run.left, right, pen.base, pen.em, run.first, count))
         else:
-            del self.sides[run.first :]
+            del self.sides[run.first :], self.objects[run.first :]
 
     def _add(self, part: Part) -> None:
         """Keep a word that was looked at letter by letter."""
@@ -112,6 +146,7 @@ class Found:
         word = Word(part.text, left, right, part.pen.base, part.pen.em, len(self.sides), 1)
         self.words.setdefault(part.pen.quarter, []).append(word)
         self.sides.append(part.sides)
+        self.objects.append(part.drawn_by)
 
     def _pen(self, letter: int, low: float, top: float) -> Pen:
         """The pen of a letter; letters that reach from one height to another, to a hair, are set alike."""

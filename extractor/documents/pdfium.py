@@ -34,6 +34,13 @@ class Quick:
     :ivar matrix: ``(textpage, letter, six floats to fill)``.
     :ivar origin: ``(textpage, letter, double to fill, double to fill)``: where on its line it begins.
     :ivar font_size: ``(textpage, letter)`` ▸ before the matrix scales it.
+    :ivar count: ``(page)`` ▸ how many objects are drawn on it, those within a form not counted.
+    :ivar nth: ``(page, number)`` ▸ one of them.
+    :ivar kind: ``(object)`` ▸ one of pdfium's ``FPDF_PAGEOBJ_`` numbers.
+    :ivar bounds: ``(object, four addresses of a float)``: left, bottom, right, top.
+    :ivar color: ``(object, four addresses of an unsigned int)``: red, green, blue and opacity, up to 255.
+    :ivar draw_mode: ``(path, address of an int, address of an int)``: how it is filled, and whether it is stroked.
+    :ivar render_mode: ``(text object)`` ▸ 3 for letters that are not painted, 7 for those that only clip.
     """
 
     letter_box: Callable[[int, int, int], int]
@@ -42,6 +49,13 @@ class Quick:
     matrix: Callable[[int, int, int], int]
     origin: Callable[[int, int, int, int], int]
     font_size: Callable[[int, int], float]
+    count: Callable[[int], int]
+    nth: Callable[[int, int], int | None]
+    kind: Callable[[int], int]
+    bounds: Callable[[int, int, int, int, int], int]
+    color: Callable[[int, int, int, int, int], int]
+    draw_mode: Callable[[int, int, int], int]
+    render_mode: Callable[[int], int]
 
 
 @cache
@@ -57,6 +71,13 @@ def quick() -> Quick:
         ctypes.PYFUNCTYPE(number, pointer, number, pointer)(address(pdfium.FPDFText_GetMatrix)),
         ctypes.PYFUNCTYPE(number, pointer, number, pointer, pointer)(address(pdfium.FPDFText_GetCharOrigin)),
         ctypes.PYFUNCTYPE(ctypes.c_double, pointer, number)(address(pdfium.FPDFText_GetFontSize)),
+        ctypes.PYFUNCTYPE(number, pointer)(address(pdfium.FPDFPage_CountObjects)),
+        ctypes.PYFUNCTYPE(pointer, pointer, number)(address(pdfium.FPDFPage_GetObject)),
+        ctypes.PYFUNCTYPE(number, pointer)(address(pdfium.FPDFPageObj_GetType)),
+        ctypes.PYFUNCTYPE(number, *[pointer] * 5)(address(pdfium.FPDFPageObj_GetBounds)),
+        ctypes.PYFUNCTYPE(number, *[pointer] * 5)(address(pdfium.FPDFPageObj_GetFillColor)),
+        ctypes.PYFUNCTYPE(number, pointer, pointer, pointer)(address(pdfium.FPDFPath_GetDrawMode)),
+        ctypes.PYFUNCTYPE(number, pointer)(address(pdfium.FPDFTextObj_GetTextRenderMode)),
     )
 
 
@@ -87,6 +108,8 @@ def opened(data: bytes, source: str) -> tuple[Any, int]:
                     hint="save a copy without encryption",
                 ) from None  # fmt: skip
             raise broken(source, "it cannot be opened") from None
+        if pdf.get_formtype():
+            pdf.init_forms()
         count = len(pdf)
         if 0 < count <= PAGES:
             return pdf, count

@@ -66,6 +66,9 @@ def run(
     dialect: Annotated[
         str | None, typer.Option(metavar="NAME", help="How questions are worded: tools, json, …")
     ] = None,
+    passwords: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Passwords for documents that ask for one, one a line.")
+    ] = None,
     log_level: Annotated[str | None, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = None,
     json: Json = False,
     project: Root = None,
@@ -82,7 +85,7 @@ def run(
         "fresh": fresh, "tags": tuple(tag or ()), "rpm": rpm, "tpm": tpm, "concurrency": concurrency,
         "dialect": dialect,
     }  # fmt: skip
-    wanted = Request(pipeline, tuple(sources), options, max_failures, json, project, dry_run, log_level)
+    wanted = Request(pipeline, tuple(sources), options, max_failures, json, project, dry_run, log_level, passwords)
     raise typer.Exit(run_command(wanted))
 
 

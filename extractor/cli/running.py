@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 import time
@@ -43,6 +44,7 @@ class Request:
     root: Path | None
     dry_run: bool = False
     log_level: str | None = None
+    passwords: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ def run_command(request: Request) -> int:
     allowed = _allowance(request.max_failures)
     if request.log_level is not None:
         configure_logging(request.log_level)
+    if request.passwords is not None:
+        _know(request.passwords)
     where = configuration.find(request.root)
     pipeline = project.pipeline(where, request.pipeline)
     paths = list(find(request.sources))
@@ -110,6 +114,19 @@ def run_command(request: Request) -> int:
     _last_words(tally, request, stop, time.monotonic() - begun, code, run)
     store.close()
     return code
+
+
+def _know(path: Path) -> None:
+    """Take the passwords of a file to where loaders look for them.
+
+    :raises UsageError: when it cannot be read.
+    """
+    from extractor.documents import passwords
+
+    try:
+        os.environ[passwords.VARIABLE] = path.read_text("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--passwords {path}: cannot be read ({type(error).__name__})") from None
 
 
 def prepare(plan: Plan) -> None:

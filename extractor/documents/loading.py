@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from extractor import plugins
 from extractor.documents.document import Document
 from extractor.documents.kinds import LOCKED, kind_of
+from extractor.documents.passwords import given
 from extractor.errors import (
     ConfigurationError,
     EmptyDocument,
@@ -30,11 +32,18 @@ QUICK = 16 * 1024
 READS = "this version reads plain text and PDF with a text layer"
 
 
-def load(source: str | Path | bytes | BinaryIO, *, name: str | None = None, limit: int = LIMIT) -> Document:
+def load(
+    source: str | Path | bytes | BinaryIO,
+    *,
+    name: str | None = None,
+    limit: int = LIMIT,
+    passwords: Sequence[str] | None = None,
+) -> Document:
     """Read a document: a path, bytes, or a file opened in binary mode.
 
     :param name: what people know it by; the path by default.
     :param limit: bytes that a document has at the most.
+    :param passwords: to try where it asks for one; by default those of the environment (``EXTRACTOR_PASSWORDS``).
     :raises DocumentError: when it cannot be read, saying why in one line: :class:`UnsupportedDocument` for kinds that
         no loader reads and files above the limit, :class:`UnreadableDocument` for what cannot be opened or is broken,
         :class:`EncryptedDocument` when it asks for a password, :class:`EmptyDocument` when there is no text in it.
@@ -54,7 +63,11 @@ def load(source: str | Path | bytes | BinaryIO, *, name: str | None = None, limi
         raise EmptyDocument(f"{label}: the file is empty (0 bytes)", source=label)
     if len(data) > limit:
         raise _too_large(label, len(data), limit)
-    return _loaded(data, label)
+    known = given.set(passwords if passwords is not None else given.get())
+    try:
+        return _loaded(data, label)
+    finally:
+        given.reset(known)
 
 
 def is_quick(data: bytes) -> bool:

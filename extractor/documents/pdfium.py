@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from extractor.documents import passwords
 from extractor.errors import EncryptedDocument, UnreadableDocument
 
 PAGES = 20_000
@@ -93,21 +94,7 @@ def opened(data: bytes, source: str) -> tuple[Any, int]:
     :raises UnreadableDocument: when pdfium cannot open it, or it claims to have more pages than are read.
     """
     with LOCK:
-        import pypdfium2
-
-        try:
-            pdf = pypdfium2.PdfDocument(data)
-        except pypdfium2.PdfiumError as error:
-            if error.err_code == _NEEDS_PASSWORD:
-                raise EncryptedDocument(
-                    f"{source}: the PDF asks for a password", source=source, hint="save a copy without one"
-                ) from None
-            if error.err_code == _UNKNOWN_ENCRYPTION:
-                raise EncryptedDocument(
-                    f"{source}: the PDF is encrypted in a way that is not known", source=source,
-                    hint="save a copy without encryption",
-                ) from None  # fmt: skip
-            raise broken(source, "it cannot be opened") from None
+        pdf = _opened(data, source)
         if pdf.get_formtype():
             pdf.init_forms()
         count = len(pdf)
@@ -115,6 +102,24 @@ def opened(data: bytes, source: str) -> tuple[Any, int]:
             return pdf, count
         pdf.close()
     raise broken(source, f"it claims to have {count} pages")
+
+
+def _opened(data: bytes, source: str) -> Any:
+    import pypdfium2
+
+    for password in (None, *passwords.known()):
+        try:
+            return pypdfium2.PdfDocument(data, password=password)
+        except pypdfium2.PdfiumError as error:
+            if error.err_code == _UNKNOWN_ENCRYPTION:
+                raise EncryptedDocument(
+                    f"{source}: the PDF is encrypted in a way that is not known", source=source,
+                    hint="save a copy without encryption",
+                ) from None  # fmt: skip
+            if error.err_code != _NEEDS_PASSWORD:
+                raise broken(source, "it cannot be opened") from None
+    why = "none of the known passwords opens the PDF" if passwords.known() else "the PDF asks for a password"
+    raise EncryptedDocument(f"{source}: {why}", source=source, hint=passwords.HINT)
 
 
 def broken(source: str, why: str) -> UnreadableDocument:

@@ -205,6 +205,7 @@ class DocumentReplies:
         self._plan = plan
         self._work = work
         self._asked: Asked | None = None
+        self._safe: Callable[[], object] = lambda: None
         self.keys: list[str | None] = []
         """The request key of each reply, in order."""
 
@@ -223,6 +224,8 @@ class DocumentReplies:
             answer, cost = await plan.account.put(ask, live(model.ask))
             if isinstance(answer, Unanswered):
                 place.keep()  # it may be the provider's last word: then nobody else is to ask
+            else:
+                self._safe = place.owe()
         work = self._work
         self._asked = Asked(
             plan.run, work.id, plan.pipeline, work.document, model.name, ask.rank, answer, cost, plan.tags
@@ -234,7 +237,8 @@ class DocumentReplies:
     async def keep(self, key: str, reply: Reply) -> None:
         """Keep the reply of the live ask, with what it cost."""
         self.keys.append(key)
-        await self._plan.store.keep(key, reply, self._asked, replace=self._plan.fresh_since is not None)
+        is_fresh = self._plan.fresh_since is not None
+        await self._plan.store.keep(key, reply, self._asked, replace=is_fresh, then=self._safe)
 
 
 class Passage:

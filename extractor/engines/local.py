@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -81,8 +81,8 @@ async def work(
 ) -> AsyncGenerator[Result, None]:
     """Handle every item, ``workers`` at a time; yields results in the order in which they are ready.
 
-    At a time means: within :func:`at_work`. What stands before and after it, reading and writing, is done for as many
-    items again.
+    At a time means: within :func:`at_work`, and until a reply of it is safe. What stands before and after it, reading
+    and writing, is done for as many items again.
 
     An exception of ``handle`` ends the run: what a document can have wrong with it is a result, not an exception. Only
     of what is :class:`LeftForLater` nothing is said.
@@ -137,16 +137,30 @@ async def _handled(handle: Callable[[Item], Awaitable[Result]], item: Item, stop
 
 
 class Place:
-    """One item's place among those at work."""
+    """One item's place among those at work: held from a question until its reply is safe."""
 
     def __init__(self, places: asyncio.Semaphore) -> None:
         self._places = places
         self._is_held = False
+        self._is_asking = False
         self._is_kept = False
+        self._unsafe = 0
 
     def keep(self) -> None:
         """Keep it until the item's result is told, which may be the end of the run."""
         self._is_kept = self._is_held
+
+    def owe(self) -> Callable[[], None]:
+        """Keep it until what is returned is called, from any thread: then what was answered is safe. So a crash can
+        lose no more replies than there are places."""
+        self._unsafe += 1
+        loop = asyncio.get_running_loop()
+
+        def safe() -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits for a place any more
+                loop.call_soon_threadsafe(self._safe)
+
+        return safe
 
     async def take(self) -> None:
         """Wait for it."""
@@ -154,11 +168,18 @@ class Place:
             with standing_by.get()():
                 await self._places.acquire()
             self._is_held = True
+        self._is_asking = True
 
     def leave(self) -> None:
-        """Give it back, unless it is kept."""
-        if not self._is_kept:
+        """Give it back, unless it is kept or a reply is not safe yet."""
+        self._is_asking = False
+        if not self._is_kept and not self._unsafe:
             self.give_back()
+
+    def _safe(self) -> None:
+        self._unsafe -= 1
+        if not self._is_asking:
+            self.leave()
 
     def give_back(self) -> None:
         """Give it back, if it is held."""

@@ -264,9 +264,12 @@ class Store:
         body = self.look(lambda connection: ledger.kept_reply(connection, key, since))
         return reply_from_json(body) if body is not None else None
 
-    async def keep(self, key: str, reply: Reply, asked: Asked | None = None, *, replace: bool = False) -> None:
+    async def keep(
+        self, key: str, reply: Reply, asked: Asked | None = None, *, replace: bool = False,
+        then: Callable[[], object] = lambda: None,
+    ) -> None:  # fmt: skip
         """Queue a reply to be kept, with what its ask cost in the same transaction. The writer works in order: it is
-        durable before anything that follows from it."""
+        durable before anything that follows from it. ``then`` is called, from another thread, once it is."""
 
         def job(session: Session, _careful: bool) -> None:
             ledger.keep_reply(session, key, reply, replace=replace)
@@ -274,7 +277,12 @@ class Store:
                 ledger.note_ask(session, asked, key)
 
         self._unwritten[key] = reply
-        self._later(job, lambda: self._unwritten.pop(key, None))
+
+        def durable() -> None:
+            self._unwritten.pop(key, None)
+            then()
+
+        self._later(job, durable)
 
     async def charge(self, asked: Asked) -> None:
         """Queue what an ask cost that nobody answered."""
